@@ -1,0 +1,126 @@
+//! The family of algorithms: each answers "how to count" as a pure function of state and time.
+//!
+//! A member is one file below `algorithm/`. It says what sixteen bytes of state mean to it; stores move
+//! them about without looking inside. To add one: write the file, add the variant, and follow the compiler.
+
+mod fixed_window;
+mod token_bucket;
+
+use crate::decision::Decision;
+use crate::quota::Quota;
+use crate::time::{Span, Timestamp};
+use crate::words::words;
+
+/// How a policy counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Algorithm {
+    /// A level that rises by the cost and leaks at the rate; admits what fits under the burst.
+    TokenBucket,
+    /// A counter per window of the clock; admits what fits under the limit.
+    FixedWindow,
+}
+
+/// Sixteen bytes that belong to one key. What they mean, only the algorithm knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State(pub [u64; 2]);
+
+/// What a store holds for a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StateRef<'a> {
+    /// Nothing: the key was never charged, or has forgotten it.
+    Fresh,
+    /// A state of fixed size.
+    Cell(&'a State),
+}
+
+/// One thing to do to one key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// Charge this many units if they fit. 0 asks and changes nothing.
+    Take(u64),
+    /// Answer as `Take` would, and charge nothing.
+    Peek(u64),
+    /// Give back what a charge at `at` took, as far as it has not leaked away or expired since.
+    Give {
+        /// The instant of the charge.
+        at: Timestamp,
+        /// The units charged.
+        amount: u64,
+    },
+    /// Correct what is used by so many units, up or down, without asking whether they fit. Never below
+    /// nothing; it may pass the limit, and then leaks back.
+    Adjust(i64),
+    /// Forget all use.
+    Reset,
+}
+
+/// What the store has to do with the state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Nothing.
+    Keep,
+    /// Hold this instead.
+    Put(State),
+    /// Hold nothing.
+    Clear,
+}
+
+/// The result of deciding one operation on one key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The answer.
+    pub decision: Decision,
+    /// What becomes of the state.
+    pub change: Change,
+    /// The instant to which the charge belongs, where one was made.
+    pub charged_at: Option<Timestamp>,
+}
+
+words!(Algorithm { TokenBucket = "token_bucket", FixedWindow = "fixed_window" });
+
+impl Algorithm {
+    /// Decides one operation on one key. Pure: the same arguments give the same step; the store applies the
+    /// change. A step that denies never consumes, so its change may always be applied.
+    pub fn decide(self, quota: &Quota, state: StateRef<'_>, op: Op, now: Timestamp) -> Step {
+        match self {
+            Self::TokenBucket => token_bucket::decide(quota, state, op, now),
+            Self::FixedWindow => fixed_window::decide(quota, state, op, now),
+        }
+    }
+
+    /// The instant from which the state says no more than a fresh one would, and may be forgotten.
+    pub fn expires(self, quota: &Quota, state: &State) -> Timestamp {
+        match self {
+            Self::TokenBucket => token_bucket::expires(quota, state),
+            Self::FixedWindow => fixed_window::expires(quota, state),
+        }
+    }
+
+    /// The state that means under `to` what `state` meant under `from`, for a key whose quota was changed.
+    /// Rounds towards more use: no debt is forgiven.
+    pub fn rebase(self, state: &State, from: &Quota, to: &Quota) -> State {
+        match self {
+            Self::TokenBucket => token_bucket::rebase(state, from, to),
+            // The window's length is part of the key, so only the limit can have changed.
+            Self::FixedWindow => *state,
+        }
+    }
+
+    /// Whether a policy may name a burst apart from its limit.
+    pub const fn has_burst(self) -> bool {
+        matches!(self, Self::TokenBucket)
+    }
+
+    /// The window as part of a key's identity; `None` where use survives a changed window.
+    pub(crate) const fn key_window(self, quota: &Quota) -> Option<Span> {
+        match self {
+            Self::TokenBucket => None,
+            Self::FixedWindow => Some(quota.window()),
+        }
+    }
+}
+
+/// The change that leaves `state` behind, or nothing where that is as good as fresh.
+const fn put_unless(fresh: bool, state: State) -> Change {
+    if fresh { Change::Clear } else { Change::Put(state) }
+}

@@ -1,0 +1,105 @@
+//! Fixed window: a counter for each window of the clock.
+//!
+//! Windows start at the epoch. State is the units used and the index of their window; the index never goes
+//! back. Around an edge up to twice the limit can pass in less than a window's length: a full window at its
+//! end and another at the next one's start. That is the price of one counter, and it is stated, not hidden.
+
+use super::{Change, Op, State, StateRef, Step, put_unless};
+use crate::decision::{Decision, Outcome};
+use crate::quota::Quota;
+use crate::time::{Span, Timestamp};
+
+#[derive(Clone, Copy)]
+struct Count {
+    used: u64,
+    index: u64,
+}
+
+impl Count {
+    fn change(self) -> Change {
+        put_unless(self.used == 0, State([self.used, self.index]))
+    }
+}
+
+pub(super) fn decide(quota: &Quota, state: StateRef<'_>, op: Op, now: Timestamp) -> Step {
+    let index = index_of(quota, now);
+    let count = match state {
+        StateRef::Cell(&State([used, stored])) if stored >= index => Count { used, index: stored },
+        _ => Count { used: 0, index },
+    };
+    match op {
+        Op::Take(0) => Step { decision: ask(quota, count, 0, now), change: Change::Keep, charged_at: None },
+        Op::Peek(cost) => {
+            Step { decision: ask(quota, count, cost, now), change: Change::Keep, charged_at: None }
+        }
+        Op::Take(cost) => take(quota, count, cost, now),
+        Op::Give { at, amount } if index_of(quota, at) == count.index => {
+            moved_to(quota, Count { used: count.used.saturating_sub(amount), ..count }, now)
+        }
+        // That window is over, and its use with it.
+        Op::Give { .. } => {
+            Step { decision: standing(quota, count, now), change: Change::Keep, charged_at: None }
+        }
+        Op::Adjust(by) => moved_to(quota, Count { used: count.used.saturating_add_signed(by), ..count }, now),
+        Op::Reset => moved_to(quota, Count { used: 0, ..count }, now),
+    }
+}
+
+pub(super) fn expires(quota: &Quota, state: &State) -> Timestamp {
+    let State([_, index]) = *state;
+    start_of(quota, index.saturating_add(1))
+}
+
+fn take(quota: &Quota, count: Count, cost: u64, now: Timestamp) -> Step {
+    let decision = ask(quota, count, cost, now);
+    if decision.outcome != Outcome::Allow {
+        return Step { decision, change: Change::Keep, charged_at: None };
+    }
+    let charged = Count { used: count.used + cost, ..count };
+    Step {
+        decision: standing(quota, charged, now),
+        change: charged.change(),
+        // Inside the window that was charged, also where `now` lags behind it.
+        charged_at: Some(now.max(start_of(quota, count.index))),
+    }
+}
+
+fn ask(quota: &Quota, count: Count, cost: u64, now: Timestamp) -> Decision {
+    let at_rest = standing(quota, count, now);
+    if cost > quota.limit() || quota.limit() == 0 {
+        Decision { outcome: Outcome::Never, ..at_rest }
+    } else if count.used <= quota.limit() - cost {
+        at_rest
+    } else {
+        let wait = to_end(quota, count, now);
+        Decision { outcome: Outcome::Deny, retry_after: Some(wait), next_after: wait, ..at_rest }
+    }
+}
+
+fn moved_to(quota: &Quota, count: Count, now: Timestamp) -> Step {
+    Step { decision: standing(quota, count, now), change: count.change(), charged_at: None }
+}
+
+fn standing(quota: &Quota, count: Count, now: Timestamp) -> Decision {
+    let wait = if count.used == 0 { Span::ZERO } else { to_end(quota, count, now) };
+    Decision {
+        outcome: Outcome::Allow,
+        limit: quota.limit(),
+        remaining: quota.limit().saturating_sub(count.used),
+        reset_after: wait,
+        retry_after: None,
+        next_after: wait,
+    }
+}
+
+fn index_of(quota: &Quota, at: Timestamp) -> u64 {
+    at.nanos() / quota.window().nanos()
+}
+
+fn start_of(quota: &Quota, index: u64) -> Timestamp {
+    Timestamp::from_nanos(index.saturating_mul(quota.window().nanos()))
+}
+
+fn to_end(quota: &Quota, count: Count, now: Timestamp) -> Span {
+    start_of(quota, count.index + 1).since(now)
+}

@@ -1,0 +1,147 @@
+//! Token bucket: a level of use that leaks at the rate and never passes the burst.
+//!
+//! State is the level used, in parts of a unit, and the tick of it; never a theoretical arrival time, so a
+//! lowered quota or an adjustment may leave the level above the burst and it leaks back. In every interval
+//! of length Δ at most `burst + rate × Δ` units are admitted. Seen from the other side it is the leaky
+//! bucket as a meter (ITU-T I.371, the virtual scheduling algorithm's twin).
+
+use super::{Change, Op, State, StateRef, Step, put_unless};
+use crate::decision::{Decision, Outcome};
+use crate::quota::Quota;
+use crate::time::{Span, Timestamp};
+
+/// The level at `tick`, in parts.
+#[derive(Clone, Copy)]
+struct Level {
+    parts: u64,
+    tick: u64,
+}
+
+impl Level {
+    fn of(state: &State) -> Self {
+        let State([parts, tick]) = *state;
+        Self { parts, tick }
+    }
+
+    /// The level at `tick` with what leaked until then taken off. Time that runs backwards counts as none,
+    /// and the level is based on the earlier tick from then on.
+    fn leaked_to(self, quota: &Quota, tick: u64) -> Self {
+        let off = tick.saturating_sub(self.tick).saturating_mul(quota.leak());
+        Self { parts: self.parts.saturating_sub(off), tick }
+    }
+
+    fn change(self) -> Change {
+        put_unless(self.parts == 0, State([self.parts, self.tick]))
+    }
+}
+
+pub(super) fn decide(quota: &Quota, state: StateRef<'_>, op: Op, now: Timestamp) -> Step {
+    let tick = quota.ticks_at(now);
+    let stored = match state {
+        StateRef::Fresh => Level { parts: 0, tick },
+        StateRef::Cell(state) => Level::of(state),
+    };
+    let level = stored.leaked_to(quota, tick);
+    match op {
+        Op::Take(0) => peek(quota, level, 0, now),
+        Op::Take(cost) => take(quota, stored, level, cost, now),
+        Op::Peek(cost) => peek(quota, level, cost, now),
+        Op::Give { at, amount } => {
+            let leaked = tick.saturating_sub(quota.ticks_at(at)).saturating_mul(quota.leak());
+            let credit = parts(quota, amount).saturating_sub(leaked);
+            moved_to(quota, Level { parts: level.parts.saturating_sub(credit), tick }, now)
+        }
+        Op::Adjust(by) => {
+            let size = parts(quota, by.unsigned_abs());
+            let parts =
+                if by < 0 { level.parts.saturating_sub(size) } else { level.parts.saturating_add(size) };
+            moved_to(quota, Level { parts, tick }, now)
+        }
+        Op::Reset => moved_to(quota, Level { parts: 0, tick }, now),
+    }
+}
+
+pub(super) fn expires(quota: &Quota, state: &State) -> Timestamp {
+    let Level { parts, tick } = Level::of(state);
+    let empty = tick.saturating_add(parts.div_ceil(quota.leak()));
+    Timestamp::from_nanos(empty.saturating_mul(quota.tick().nanos()))
+}
+
+pub(super) fn rebase(state: &State, from: &Quota, to: &Quota) -> State {
+    let Level { parts, tick } = Level::of(state);
+    let scaled = (u128::from(parts) * u128::from(to.scale())).div_ceil(u128::from(from.scale()));
+    let at = tick.saturating_mul(from.tick().nanos());
+    State([u64::try_from(scaled).unwrap_or(u64::MAX), at.div_ceil(to.tick().nanos())])
+}
+
+fn take(quota: &Quota, stored: Level, level: Level, cost: u64, now: Timestamp) -> Step {
+    match shortfall(quota, level, cost) {
+        Some(0) => {
+            let charged = Level { parts: level.parts + cost * quota.scale(), tick: level.tick };
+            let decision = standing(quota, charged, now);
+            Step { decision, change: charged.change(), charged_at: Some(now) }
+        }
+        short => {
+            // Without this a level stamped by a clock that ran ahead would stay frozen until it is reached.
+            let backwards = stored.tick > level.tick;
+            let change = if backwards { level.change() } else { Change::Keep };
+            Step { decision: refusal(quota, level, short, now), change, charged_at: None }
+        }
+    }
+}
+
+fn peek(quota: &Quota, level: Level, cost: u64, now: Timestamp) -> Step {
+    let decision = match shortfall(quota, level, cost) {
+        Some(0) => standing(quota, level, now),
+        short => refusal(quota, level, short, now),
+    };
+    Step { decision, change: Change::Keep, charged_at: None }
+}
+
+/// How many parts are too many for `cost` to fit; `None` where it can never fit.
+fn shortfall(quota: &Quota, level: Level, cost: u64) -> Option<u64> {
+    if cost > quota.capacity() || quota.capacity() == 0 {
+        return None;
+    }
+    let room = (quota.capacity() - cost) * quota.scale();
+    Some(level.parts.saturating_sub(room))
+}
+
+fn moved_to(quota: &Quota, level: Level, now: Timestamp) -> Step {
+    Step { decision: standing(quota, level, now), change: level.change(), charged_at: None }
+}
+
+fn refusal(quota: &Quota, level: Level, short: Option<u64>, now: Timestamp) -> Decision {
+    let at_rest = standing(quota, level, now);
+    match short {
+        None => Decision { outcome: Outcome::Never, ..at_rest },
+        Some(short) => {
+            let wait = quota.span_to(short.div_ceil(quota.leak()), now);
+            Decision { outcome: Outcome::Deny, retry_after: Some(wait), next_after: wait, ..at_rest }
+        }
+    }
+}
+
+fn standing(quota: &Quota, level: Level, now: Timestamp) -> Decision {
+    let room = (quota.capacity() * quota.scale()).saturating_sub(level.parts);
+    let remaining = room / quota.scale();
+    let to_empty = level.parts.div_ceil(quota.leak());
+    // Parts over the last whole unit of use: when they have leaked, one more unit is there.
+    let over = level.parts - (quota.capacity() - remaining).saturating_sub(1) * quota.scale();
+    Decision {
+        outcome: Outcome::Allow,
+        limit: quota.capacity(),
+        remaining,
+        reset_after: if level.parts == 0 { Span::ZERO } else { quota.span_to(to_empty, now) },
+        retry_after: None,
+        next_after: if level.parts == 0 {
+            Span::ZERO
+        } else {
+            quota.span_to(over.div_ceil(quota.leak()), now)
+        },
+    }
+}
+
+fn parts(quota: &Quota, units: u64) -> u64 {
+    units.saturating_mul(quota.scale())
+}

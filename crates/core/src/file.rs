@@ -1,0 +1,55 @@
+//! The policy file: YAML in, a [`PolicySet`] out, or every mistake at once with its place and a hint.
+//!
+//! ```text
+//! text ── tree ──▶ spanned nodes ── shape ──▶ the right fields and types ── read ──▶ policies
+//!                                     │  table of fields (fields.rs)          │  checks over the whole
+//!                                     └─▶ JSON Schema (schema.rs)             └─▶ PolicySet, warnings
+//! ```
+//!
+//! Syntax errors end the reading at the first; all others are reported in one run.
+
+mod checks;
+mod conditions;
+mod fields;
+mod policies;
+mod read;
+mod report;
+mod scalar;
+mod schema;
+mod shape;
+mod tree;
+
+pub use report::{Problem, Report, Severity};
+pub use schema::json_schema;
+
+use std::sync::Arc;
+
+use crate::key::KeySecret;
+use crate::policy::PolicySet;
+
+/// A policy file is at most this many bytes.
+pub const SIZE_MAX: usize = 1 << 20;
+
+/// A policy file that was accepted.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The policies, ready for a [`crate::Limiter`].
+    pub policies: Arc<PolicySet>,
+    /// What is allowed but looks like a mistake.
+    pub warnings: Report,
+}
+
+/// Reads a policy file. `name` is how messages call it; `secret` hashes its keys.
+pub fn load(name: &str, bytes: &[u8], secret: &KeySecret) -> Result<Loaded, Report> {
+    let text = report::decode(name, bytes)?;
+    let tree = tree::parse(text).map_err(|problem| Report::new(name, text, vec![problem]))?;
+    let mut problems = Vec::new();
+    shape::check(&tree, &fields::FILE, &mut problems);
+    let (draft, warnings) = read::policy_file(&tree, secret, &mut problems);
+    if problems.is_empty() {
+        let warnings = Report::new(name, text, warnings);
+        Ok(Loaded { policies: Arc::new(PolicySet::new(draft)), warnings })
+    } else {
+        Err(Report::new(name, text, problems))
+    }
+}

@@ -1,0 +1,144 @@
+//! Mistakes in a file: where, what, and what to do.
+
+use std::fmt;
+use std::ops::Range;
+
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+
+/// One mistake, or one thing that looks like a mistake.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The bytes of the file that it is about.
+    pub span: Range<usize>,
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+/// The problems of one file, in the order of their places, with the text that they point into.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    name: String,
+    text: String,
+    problems: Vec<Problem>,
+}
+
+impl Problem {
+    pub(super) fn new(span: &Range<usize>, message: impl Into<String>) -> Self {
+        Self { span: span.clone(), message: message.into(), hint: None }
+    }
+
+    #[must_use]
+    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl Report {
+    pub(super) fn new(name: &str, text: &str, mut problems: Vec<Problem>) -> Self {
+        for problem in &mut problems {
+            let end = problem.span.end.min(text.len());
+            problem.span = problem.span.start.min(end)..end;
+        }
+        problems.sort_by_key(|problem| problem.span.start);
+        problems.dedup();
+        Self { name: name.into(), text: text.into(), problems }
+    }
+
+    /// The name of the file.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The problems, in the order of their places.
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// Whether there is nothing to report.
+    pub fn is_empty(&self) -> bool {
+        self.problems.is_empty()
+    }
+
+    /// Line and column of a problem, both counted from 1, the column in characters.
+    pub fn place(&self, problem: &Problem) -> (usize, usize) {
+        let before = self.text.get(..problem.span.start).unwrap_or(&self.text);
+        let line = before.matches('\n').count() + 1;
+        let last_line = before.rsplit('\n').next().unwrap_or(before);
+        (line, last_line.chars().count() + 1)
+    }
+
+    /// The problems for people, each with its line, the text underlined, and the hint.
+    pub fn render(&self, level: Severity, colours: bool) -> String {
+        let renderer = if colours { Renderer::styled() } else { Renderer::plain() };
+        let level = match level {
+            Severity::Error => Level::ERROR,
+            Severity::Warning => Level::WARNING,
+        };
+        let render = |problem: &Problem| {
+            let snippet = Snippet::source(&self.text)
+                .path(&self.name)
+                .annotation(AnnotationKind::Primary.span(self.underlined(problem)));
+            let group = level.clone().primary_title(&problem.message).element(snippet);
+            match &problem.hint {
+                Some(hint) => renderer.render(&[group.element(Level::HELP.message(hint))]),
+                None => renderer.render(&[group]),
+            }
+        };
+        self.problems.iter().map(render).collect::<Vec<_>>().join("\n\n")
+    }
+
+    /// The first line of what the problem is about; a whole block underlined tells nothing.
+    fn underlined(&self, problem: &Problem) -> Range<usize> {
+        let Range { start, end } = problem.span;
+        let text = self.text.get(start..end).unwrap_or_default();
+        let line = text.lines().next().unwrap_or_default().trim_end();
+        start..start + line.len()
+    }
+}
+
+/// How bad the problems of a report are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// The file is refused.
+    Error,
+    /// The file is taken.
+    Warning,
+}
+
+/// As errors, without colours.
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.render(Severity::Error, false))
+    }
+}
+
+impl std::error::Error for Report {}
+
+/// The bytes of a file as text, or a report of why they are none.
+pub(super) fn decode<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a str, Report> {
+    let whole =
+        |message: String, hint: &str| Report::new(name, "", vec![Problem::new(&(0..0), message).hint(hint)]);
+    if bytes.len() > super::SIZE_MAX {
+        let message =
+            format!("the file has {} bytes, more than the {} allowed", bytes.len(), super::SIZE_MAX);
+        return Err(whole(message, "is this the right file?"));
+    }
+    std::str::from_utf8(bytes).map_err(|error| {
+        let valid = bytes.get(..error.valid_up_to()).unwrap_or_default();
+        let text = String::from_utf8_lossy(valid);
+        let at = text.len()..text.len();
+        let problem = Problem::new(&at, "the file is not UTF-8 from here on").hint("save the file as UTF-8");
+        Report::new(name, &text, vec![problem])
+    })
+}
+
+/// The closest of `known` to what was written, for "did you mean".
+pub(super) fn closest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    const ALIKE: f64 = 0.75;
+    let score = |name: &'a str| (strsim::jaro_winkler(written, name), name);
+    let best = known.into_iter().map(score).max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (best.0 >= ALIKE).then_some(best.1)
+}

@@ -1,0 +1,50 @@
+//! The pure heart of Weir, a distributed rate limiter.
+//!
+//! ```text
+//! Request ── PolicySet::charges ──▶ a group of charges        pure
+//!         ── Store::apply ────────▶ an answer per charge      the only await; decides and commits in one step
+//!               └─ per key: Algorithm::decide(quota, state, op, now) → Step     pure
+//!         ── Verdict::of ─────────▶ Verdict                   pure; postures settled here
+//! ```
+//!
+//! [`Limiter::check`] is these lines. Around it: the policy language ([`mod@file`]), and as pure functions what
+//! several doors need: [`address`], [`path`] and response [`fields`].
+//!
+//! What this crate never has: a clock, a socket, an async runtime, a log. Time is an argument, a denial is
+//! data, an error is a surprise.
+
+pub mod address;
+pub mod fields;
+pub mod file;
+pub mod path;
+
+mod algorithm;
+mod cost;
+mod decision;
+mod key;
+mod limiter;
+mod operation;
+mod policy;
+mod quota;
+mod request;
+mod store;
+mod time;
+mod verdict;
+mod words;
+
+pub use algorithm::{Algorithm, Change, Op, State, StateRef, Step};
+pub use cost::{Cost, REQUESTS, UNITS};
+pub use decision::{Decision, Outcome};
+pub use key::{Key, KeyBuilder, KeySecret, SecretTooShort};
+pub use limiter::{Limiter, UnknownDomainAt};
+pub use operation::{
+    Answer, Batch, BatchAnswer, Group, GroupAnswer, Operation, Receipt, Rule, Settled, settle,
+};
+pub use policy::{
+    Allowance, Charge, Charges, Mode, Notes, OnMissing, Policy, PolicySet, Posture, UnknownDomain,
+};
+pub use quota::{Quota, QuotaError, WINDOW_MAX, WINDOW_MIN};
+pub use request::{CLIENT_IP, Descriptor, Layer, PATH, Request};
+pub use store::Store;
+pub use time::{Span, Timestamp};
+pub use verdict::{Basis, Judgement, Verdict};

@@ -1,0 +1,132 @@
+//! What is asked of a store: operations on keys, in groups that are all or nothing, in batches that are owned.
+
+use smallvec::SmallVec;
+
+use crate::algorithm::{Algorithm, Change, Op, State, StateRef, Step};
+use crate::decision::{Decision, Outcome};
+use crate::key::Key;
+use crate::quota::Quota;
+use crate::time::{Span, Timestamp};
+
+/// How a key is counted: all that a store needs to decide about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Rule {
+    /// The arithmetic.
+    pub algorithm: Algorithm,
+    /// The allowance, settled for that algorithm.
+    pub quota: Quota,
+}
+
+impl Rule {
+    /// Decides one operation; see [`Algorithm::decide`].
+    pub fn decide(&self, state: StateRef<'_>, op: Op, now: Timestamp) -> Step {
+        self.algorithm.decide(&self.quota, state, op, now)
+    }
+
+    /// When `state` is as good as fresh; see [`Algorithm::expires`].
+    pub fn expires(&self, state: &State) -> Timestamp {
+        self.algorithm.expires(&self.quota, state)
+    }
+
+    /// What `state` means after a change of quota; see [`Algorithm::rebase`].
+    pub fn rebase(&self, state: &State, from: &Self) -> State {
+        self.algorithm.rebase(state, &from.quota, &self.quota)
+    }
+}
+
+/// One operation on one key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operation {
+    /// Whose allowance.
+    pub key: Key,
+    /// How it is counted.
+    pub rule: Rule,
+    /// What to do.
+    pub op: Op,
+    /// Whether a denial here refuses the whole group. A shadow's does not.
+    pub enforced: bool,
+}
+
+/// Proof of a charge, and the only way to give it back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// The key that was charged.
+    pub key: Key,
+    /// How it was counted.
+    pub rule: Rule,
+    /// The instant that the charge belongs to, on the store's clock; its window is the one around it.
+    pub at: Timestamp,
+    /// The units that were taken.
+    pub amount: u64,
+}
+
+impl Receipt {
+    /// The operation that gives the charge back, as far as it has not leaked away or expired.
+    pub const fn give_back(self) -> Operation {
+        let op = Op::Give { at: self.at, amount: self.amount };
+        Operation { key: self.key, rule: self.rule, op, enforced: true }
+    }
+}
+
+/// The operations of one request, each on a key of its own.
+pub type Group = SmallVec<[Operation; 2]>;
+
+/// Groups, decided in order as if they had come one by one. Owned, so that a caller who goes away in the
+/// middle leaves nothing dangling.
+pub type Batch = SmallVec<[Group; 1]>;
+
+/// What came back for one operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The store decided.
+    Decided {
+        /// The decision, as it stands after the whole group was settled.
+        decision: Decision,
+        /// Proof of the charge, where one was made.
+        receipt: Option<Receipt>,
+        /// For a denial: how long costs no smaller may be refused without asking again. At most one second,
+        /// since use may be given back meanwhile.
+        cacheable_for: Option<Span>,
+    },
+    /// The store did not answer.
+    Unavailable {
+        /// Whether the charge may have been made all the same; such a charge is never sent again.
+        sent: bool,
+    },
+}
+
+/// What came back for one group, one answer an operation.
+pub type GroupAnswer = SmallVec<[Answer; 2]>;
+
+/// What came back for a batch, one answer a group.
+pub type BatchAnswer = SmallVec<[GroupAnswer; 1]>;
+
+/// One answer and what the store has to do for it.
+pub type Settled = SmallVec<[(Answer, Change); 2]>;
+
+const CACHEABLE_MAX: Span = Span::from_secs(1);
+
+/// Decides a group, all or nothing: if every enforced operation is admitted, all that are admitted are
+/// charged; otherwise nothing is. Pure: `states` yields what is held for each operation, and the caller
+/// applies the changes before anyone else sees those keys.
+pub fn settle<'s>(group: &[Operation], states: impl Fn(usize) -> StateRef<'s>, now: Timestamp) -> Settled {
+    let steps: SmallVec<[Step; 2]> =
+        group.iter().enumerate().map(|(i, o)| o.rule.decide(states(i), o.op, now)).collect();
+    let refused =
+        group.iter().zip(&steps).any(|(o, step)| o.enforced && step.decision.outcome != Outcome::Allow);
+    let settle_one = |(i, (o, step)): (usize, (&Operation, Step))| match o.op {
+        Op::Take(cost) if refused && step.decision.outcome == Outcome::Allow => {
+            outcome_of(o, cost, o.rule.decide(states(i), Op::Peek(cost), now))
+        }
+        Op::Take(cost) | Op::Peek(cost) => outcome_of(o, cost, step),
+        Op::Give { .. } | Op::Adjust(_) | Op::Reset => outcome_of(o, 0, step),
+    };
+    group.iter().zip(steps).enumerate().map(settle_one).collect()
+}
+
+fn outcome_of(operation: &Operation, cost: u64, step: Step) -> (Answer, Change) {
+    let receipt =
+        step.charged_at.map(|at| Receipt { key: operation.key, rule: operation.rule, at, amount: cost });
+    let cacheable_for = step.decision.retry_after.map(|wait| wait.min(CACHEABLE_MAX));
+    (Answer::Decided { decision: step.decision, receipt, cacheable_for }, step.change)
+}

@@ -1,0 +1,68 @@
+//! The attributes that a policy set looks at, numbered, so that each is looked up once a request.
+
+use std::collections::BTreeMap;
+
+use smallvec::SmallVec;
+
+use crate::request::{Descriptor, Value};
+
+/// The number of an attribute within its policy set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct AttributeId(u16);
+
+/// Names and sources of the attributes that policies mention.
+#[derive(Debug, Default)]
+pub(crate) struct Attributes {
+    names: Vec<Box<str>>,
+    /// `attributes: { tenant: header.x-tenant-id }`: where a door that sees HTTP finds an attribute.
+    sources: BTreeMap<Box<str>, Box<str>>,
+}
+
+impl Attributes {
+    /// Declares that `name`, where it is not given itself, is the value of `source`.
+    pub(crate) fn declare(&mut self, name: &str, source: &str) {
+        self.sources.insert(name.into(), source.into());
+    }
+
+    /// The number of `name`; `None` where there are more than 65,535 names.
+    pub(crate) fn id(&mut self, name: &str) -> Option<AttributeId> {
+        if let Some(known) = self.names.iter().position(|n| **n == *name) {
+            return u16::try_from(known).ok().map(AttributeId);
+        }
+        let id = u16::try_from(self.names.len()).ok().map(AttributeId)?;
+        self.names.push(name.into());
+        Some(id)
+    }
+
+    pub(crate) fn name(&self, id: AttributeId) -> &str {
+        self.names.get(usize::from(id.0)).map_or("", |name| name)
+    }
+
+    /// The names that policies use and that no source is declared for.
+    pub(crate) fn without_source(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(|name| &**name).filter(|name| !self.sources.contains_key(*name))
+    }
+
+    /// The source declared for `name`.
+    pub(crate) fn source_of(&self, name: &str) -> Option<&str> {
+        self.sources.get(name).map(|source| &**source)
+    }
+
+    /// Looks up everything that any policy could ask for.
+    pub(crate) fn resolve<'a>(&self, descriptor: &Descriptor<'a>) -> Values<'a> {
+        let look_up = |name: &str| {
+            descriptor.get(name).or_else(|| self.sources.get(name).and_then(|source| descriptor.get(source)))
+        };
+        Values(self.names.iter().map(|name| look_up(name)).collect())
+    }
+}
+
+/// The values of one request, by attribute.
+pub(crate) struct Values<'a>(SmallVec<[Option<Value<'a>>; 8]>);
+
+impl<'a> Values<'a> {
+    /// The value, or `None` where the request has none.
+    pub(crate) fn get(&self, id: AttributeId) -> Option<&Value<'a>> {
+        self.0.get(usize::from(id.0)).and_then(Option::as_ref)
+    }
+}

@@ -1,0 +1,160 @@
+//! All policies of a domain, and the pure step from a request to its charges.
+
+use smallvec::SmallVec;
+use thiserror::Error;
+
+use super::attributes::{Attributes, Values};
+use super::charges::{Charge, Charges};
+use super::costs::{CostRule, cost_in};
+use super::when::When;
+use super::{Allowance, KeyPart, OnMissing, Policy};
+use crate::address;
+use crate::algorithm::Op;
+use crate::key::{Key, KeyBuilder};
+use crate::operation::Operation;
+use crate::request::{Request, Value};
+
+/// A policy file, settled: everything that is known before a request comes.
+#[derive(Debug)]
+pub struct PolicySet(Draft);
+
+/// What a policy set is made from.
+#[derive(Debug, Default)]
+pub(crate) struct Draft {
+    pub(crate) domain: Box<str>,
+    pub(crate) attributes: Attributes,
+    pub(crate) exempt: Vec<When>,
+    pub(crate) costs: Vec<CostRule>,
+    pub(crate) policies: Vec<Policy>,
+}
+
+/// A request named a domain that has no policies here.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("unknown domain `{asked}`: the policies loaded here are for `{known}`")]
+pub struct UnknownDomain {
+    /// The domain of the request.
+    pub asked: Box<str>,
+    /// The domain that is loaded.
+    pub known: Box<str>,
+}
+
+impl PolicySet {
+    pub(crate) fn new(draft: Draft) -> Self {
+        Self(draft)
+    }
+
+    /// The domain that the policies are for.
+    pub fn domain(&self) -> &str {
+        &self.0.domain
+    }
+
+    /// The policies, in the order of the file.
+    pub fn policies(&self) -> &[Policy] {
+        &self.0.policies
+    }
+
+    /// The policy with this index, as charges and verdicts name it.
+    pub fn policy(&self, index: usize) -> Option<&Policy> {
+        self.0.policies.get(index)
+    }
+
+    /// The attributes that policies use and callers must give, since no source is declared for them.
+    pub fn given_by_callers(&self) -> impl Iterator<Item = &str> {
+        self.0.attributes.without_source()
+    }
+
+    /// The key of a policy as people write it: `[tenant, header.x-api-key | client.ip]`.
+    pub fn key_text(&self, policy: &Policy) -> String {
+        let part = |part: &KeyPart| {
+            part.iter().map(|id| self.0.attributes.name(*id)).collect::<SmallVec<[&str; 2]>>().join(" | ")
+        };
+        format!("[{}]", policy.key.iter().map(part).collect::<Vec<_>>().join(", "))
+    }
+
+    /// What the request is to be charged. Pure; nothing is asked of a store.
+    pub fn charges(&self, request: &Request<'_>) -> Result<Charges, UnknownDomain> {
+        let domain = request.domain.unwrap_or(self.domain());
+        if domain != self.domain() {
+            return Err(UnknownDomain { asked: domain.into(), known: self.domain().into() });
+        }
+        let values = self.0.attributes.resolve(&request.descriptor);
+        if self.0.exempt.iter().any(|when| when.matches(&values)) {
+            return Ok(Charges { exempt: true, ..Charges::default() });
+        }
+        let mut charges = Charges::default();
+        for index in self.applying(request, &values) {
+            let Some(policy) = self.policy(index) else { continue };
+            let cost = cost_in(&policy.unit, policy.cost, &request.cost, &self.0.costs, &values);
+            match policy.charge(cost, &values) {
+                Some(charge) => charges.entries.push((index, cost, charge)),
+                None => charges.skipped.push(index),
+            }
+        }
+        let is_refused = |&(index, _, charge): &(usize, u64, Charge)| {
+            charge == Charge::Missing && self.policy(index).is_some_and(Policy::is_enforced)
+        };
+        if request.dry_run || charges.entries.iter().any(is_refused) {
+            for (_, cost, charge) in &mut charges.entries {
+                if let Charge::Ask(operation) = charge {
+                    operation.op = Op::Peek(*cost);
+                }
+            }
+        }
+        Ok(charges)
+    }
+
+    /// The policies that match, less those that a matching enforced policy replaces. A shadow replaces
+    /// nothing: that would change what a client sees.
+    fn applying(&self, request: &Request<'_>, values: &Values<'_>) -> SmallVec<[usize; 8]> {
+        let mut matching: SmallVec<[usize; 8]> = (self.policies().iter().enumerate())
+            .filter(|(_, policy)| policy.is_met_at(request.layer) && policy.when.matches(values))
+            .map(|(index, _)| index)
+            .collect();
+        let replaced: SmallVec<[usize; 4]> = (matching.iter())
+            .filter_map(|&index| self.policy(index))
+            .filter(|policy| policy.is_enforced())
+            .flat_map(|policy| policy.replaces.iter().copied())
+            .collect();
+        matching.retain(|index| !replaced.contains(index));
+        matching
+    }
+}
+
+impl Policy {
+    /// The charge for a matching request; `None` where the policy passes it by for want of an attribute.
+    fn charge(&self, cost: u64, values: &Values<'_>) -> Option<Charge> {
+        let Allowance::Limited(rule) = self.allowance else { return Some(Charge::Unlimited) };
+        match self.partition(values) {
+            Some(key) => {
+                let enforced = self.is_enforced();
+                Some(Charge::Ask(Operation { key, rule, op: Op::Take(cost), enforced }))
+            }
+            None if self.on_missing == OnMissing::Deny => Some(Charge::Missing),
+            None => None,
+        }
+    }
+
+    fn partition(&self, values: &Values<'_>) -> Option<Key> {
+        let add = |key: KeyBuilder, part: &KeyPart| {
+            let found = part.iter().zip(0_u8..).find_map(|(id, tag)| values.get(*id).map(|v| (tag, v)));
+            match found {
+                Some((tag, value)) => Some(add_value(key, tag, value)),
+                None if self.on_missing == OnMissing::Shared => Some(key.part(b"-")),
+                None => None,
+            }
+        };
+        self.key.iter().try_fold(self.key_start, add).map(|key| key.key())
+    }
+}
+
+/// The tag says which choice of the key part it was, and what kind of value, so that a user called like an
+/// address is not that address.
+fn add_value(key: KeyBuilder, tag: u8, value: &Value<'_>) -> KeyBuilder {
+    match value {
+        Value::Text(text) => key.part(&[b't', tag]).part(text.as_bytes()),
+        Value::Address(full) => match address::group(*full) {
+            std::net::IpAddr::V4(v4) => key.part(&[b'4', tag]).part(&v4.octets()),
+            std::net::IpAddr::V6(v6) => key.part(&[b'6', tag]).part(&v6.octets()),
+        },
+    }
+}

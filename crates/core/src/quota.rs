@@ -1,0 +1,218 @@
+//! A quota: limit, window and burst, settled into exact integers at a tick.
+
+use thiserror::Error;
+
+use crate::algorithm::Algorithm;
+use crate::time::{Span, Timestamp};
+
+/// The shortest window: below it the answer takes longer than the wait.
+pub const WINDOW_MIN: Span = Span::from_millis(1);
+/// The longest window, and the longest a full bucket may take to drain: 100 years of 365 days.
+pub const WINDOW_MAX: Span = Span::from_secs(100 * 365 * 86_400);
+/// The coarsest tick that is accepted; a coarser one could not keep a `Retry-After` of whole seconds.
+const TICK_MAX: u64 = 1_000_000_000;
+/// Products stay below this, so that the sum of two of them still fits 64 bits.
+const PRODUCT_MAX: u128 = 1 << 62;
+
+/// An allowance of `limit` units per `window`, at most `burst` of them at once, with its arithmetic settled.
+///
+/// A rate is kept as the reduced fraction `leak / scale`: per tick, `leak` parts flow off, and a unit is
+/// `scale` parts. Nothing is ever rounded: 3 per second never drifts, 1 per 30 days and 10⁹ per second both
+/// hold. The tick is the finest power of ten of nanoseconds at which `burst × scale` stays under 2⁶².
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Quota {
+    limit: u64,
+    window: Span,
+    burst: u64,
+    tick: u64,
+    leak: u64,
+    scale: u64,
+}
+
+/// Why a quota cannot be held exactly.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum QuotaError {
+    /// The window is outside [`WINDOW_MIN`] to [`WINDOW_MAX`].
+    #[error("the window must be from {WINDOW_MIN} to 36500d")]
+    Window,
+    /// A burst of 0 would never admit anything.
+    #[error("a burst of 0 would admit nothing")]
+    BurstZero,
+    /// The algorithm has no burst.
+    #[error("`{0}` has no burst: it admits its limit at once")]
+    BurstUnused(Algorithm),
+    /// The products of limit, burst and window do not fit 64 bits at any tick.
+    #[error("out of range: at this window the highest {what} that stays exact is {highest}")]
+    TooLarge {
+        /// `limit` or `burst`.
+        what: &'static str,
+        /// The highest that holds with the rest unchanged.
+        highest: u64,
+    },
+    /// Draining the burst at this rate would take longer than [`WINDOW_MAX`].
+    #[error("a full burst would take more than 100 years to drain: the highest burst at this rate is {0}")]
+    TooSlow(u64),
+}
+
+impl Quota {
+    /// Settles `limit` units per `window` for `algorithm`, with `burst` (buckets only; the limit if unsaid).
+    ///
+    /// A limit of 0 is accepted and means that nothing is ever admitted.
+    pub fn settle(
+        algorithm: Algorithm,
+        limit: u64,
+        window: Span,
+        burst: Option<u64>,
+    ) -> Result<Self, QuotaError> {
+        if !(WINDOW_MIN..=WINDOW_MAX).contains(&window) {
+            return Err(QuotaError::Window);
+        }
+        match burst {
+            Some(0) => return Err(QuotaError::BurstZero),
+            Some(_) if !algorithm.has_burst() => return Err(QuotaError::BurstUnused(algorithm)),
+            _ => {}
+        }
+        if algorithm.has_burst() {
+            // Nothing of a limit of 0 may pass, whatever the burst says.
+            let capacity = if limit == 0 { 0 } else { burst.unwrap_or(limit) };
+            Self::at_finest_tick(limit, window, capacity, burst.is_some())
+        } else if u128::from(limit) <= PRODUCT_MAX {
+            Ok(Self { limit, window, burst: limit, tick: 1, leak: 1, scale: 1 })
+        } else {
+            Err(QuotaError::TooLarge { what: "limit", highest: 1 << 62 })
+        }
+    }
+
+    fn at_finest_tick(limit: u64, window: Span, burst: u64, burst_said: bool) -> Result<Self, QuotaError> {
+        let mut highest = 0;
+        let mut tick = 1;
+        while tick <= TICK_MAX && window.nanos().is_multiple_of(tick) {
+            let ticks = window.nanos() / tick;
+            // A limit of 0 lets what an earlier quota left behind drain at one unit per window.
+            let divisor = gcd(limit.max(1), ticks);
+            let (leak, scale) = (limit.max(1) / divisor, ticks / divisor);
+            if u128::from(burst) * u128::from(scale) <= PRODUCT_MAX {
+                return Self { limit, window, burst, tick, leak, scale }.if_it_drains();
+            }
+            highest = u64::try_from(PRODUCT_MAX / u128::from(scale)).unwrap_or(u64::MAX);
+            tick *= 10;
+        }
+        let what = if burst_said { "burst" } else { "limit" };
+        Err(QuotaError::TooLarge { what, highest })
+    }
+
+    fn if_it_drains(self) -> Result<Self, QuotaError> {
+        let slowest = u128::from(WINDOW_MAX.nanos());
+        let rate = u128::from(self.limit.max(1));
+        if u128::from(self.burst) * u128::from(self.window.nanos()) <= slowest * rate {
+            Ok(self)
+        } else {
+            let highest = slowest * rate / u128::from(self.window.nanos());
+            Err(QuotaError::TooSlow(u64::try_from(highest).unwrap_or(u64::MAX)))
+        }
+    }
+
+    /// Units per window.
+    pub const fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// The window that the limit counts in.
+    pub const fn window(&self) -> Span {
+        self.window
+    }
+
+    /// The most units that fit at once: the burst of a bucket, the limit of a window.
+    pub const fn capacity(&self) -> u64 {
+        self.burst
+    }
+
+    /// The finest time step that this quota's arithmetic distinguishes.
+    pub const fn tick(&self) -> Span {
+        Span::from_nanos(self.tick)
+    }
+
+    /// Parts that flow off per tick.
+    pub(crate) const fn leak(&self) -> u64 {
+        self.leak
+    }
+
+    /// Parts that make one unit.
+    pub(crate) const fn scale(&self) -> u64 {
+        self.scale
+    }
+
+    /// `now` in whole ticks.
+    pub(crate) const fn ticks_at(&self, now: Timestamp) -> u64 {
+        now.nanos() / self.tick
+    }
+
+    /// The time from `now` until `ticks` further ticks have begun.
+    pub(crate) const fn span_to(&self, ticks: u64, now: Timestamp) -> Span {
+        Span::from_nanos(ticks.saturating_mul(self.tick).saturating_sub(now.nanos() % self.tick))
+    }
+}
+
+const fn gcd(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BUCKET: Algorithm = Algorithm::TokenBucket;
+    const YEAR: Span = Span::from_secs(365 * 86_400);
+
+    #[test]
+    fn a_rate_is_a_reduced_fraction() {
+        let quota = Quota::settle(BUCKET, 3, Span::from_secs(1), None).unwrap();
+        assert_eq!((quota.leak(), quota.scale(), quota.tick()), (3, 1_000_000_000, Span::from_nanos(1)));
+        let fast = Quota::settle(BUCKET, 1_000_000_000, Span::from_secs(1), None).unwrap();
+        assert_eq!((fast.leak(), fast.scale()), (1, 1));
+        let slow = Quota::settle(BUCKET, 1, Span::from_secs(30 * 86_400), None).unwrap();
+        assert_eq!((slow.leak(), slow.scale(), slow.tick()), (1, 2_592_000_000_000_000, Span::from_nanos(1)));
+    }
+
+    #[test]
+    fn the_tick_grows_where_the_products_would_not_fit() {
+        let quota = Quota::settle(BUCKET, 1_000_000_007, Span::from_secs(30 * 86_400), None).unwrap();
+        assert_eq!(quota.tick(), Span::from_millis(1));
+    }
+
+    #[test]
+    fn t06_a_rate_above_one_per_nanosecond_works() {
+        let quota = Quota::settle(BUCKET, 2_000_000_000, Span::from_secs(1), None).unwrap();
+        assert_eq!((quota.leak(), quota.scale()), (2, 1));
+    }
+
+    #[test]
+    fn what_cannot_be_held_is_refused_with_the_highest_that_can() {
+        let error = Quota::settle(BUCKET, u64::MAX, Span::from_secs(1), None).unwrap_err();
+        let QuotaError::TooLarge { what: "limit", highest } = error else { panic!("{error}") };
+        assert!(Quota::settle(BUCKET, highest, Span::from_secs(1), None).is_ok());
+        let error = Quota::settle(BUCKET, 1, YEAR, Some(101)).unwrap_err();
+        assert_eq!(error, QuotaError::TooSlow(100));
+        assert!(Quota::settle(BUCKET, 1, YEAR, Some(100)).is_ok());
+    }
+
+    #[test]
+    fn g06_a_burst_of_zero_is_refused_and_a_limit_of_zero_is_not() {
+        assert_eq!(Quota::settle(BUCKET, 1, Span::from_secs(1), Some(0)), Err(QuotaError::BurstZero));
+        let blocked = Quota::settle(BUCKET, 0, Span::from_secs(60), Some(5)).unwrap();
+        assert_eq!(blocked.capacity(), 0);
+    }
+
+    #[test]
+    fn windows_have_no_burst() {
+        let window = Algorithm::FixedWindow;
+        assert_eq!(
+            Quota::settle(window, 1, Span::from_secs(1), Some(2)),
+            Err(QuotaError::BurstUnused(window))
+        );
+        assert_eq!(Quota::settle(window, 1, Span::from_nanos(5), None), Err(QuotaError::Window));
+    }
+}

@@ -1,0 +1,19 @@
+//! The one thing that a store must be able to do.
+
+use crate::operation::{Batch, BatchAnswer};
+
+/// Holds the state of keys, and decides and commits in one step.
+///
+/// There is no way to read first and write later: that is where other limiters race.
+pub trait Store: Send + Sync {
+    /// Decides the groups in order, each all or nothing, on the store's own clock, and commits what was
+    /// decided. Answers come in the order of the groups and of their operations. A store that cannot answer
+    /// says so for each operation that it concerns; it does not fail.
+    fn apply(&self, batch: Batch) -> impl Future<Output = BatchAnswer> + Send;
+}
+
+impl<S: Store> Store for std::sync::Arc<S> {
+    fn apply(&self, batch: Batch) -> impl Future<Output = BatchAnswer> + Send {
+        S::apply(self, batch)
+    }
+}

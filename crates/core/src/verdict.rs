@@ -1,0 +1,204 @@
+//! The whole answer to a request: what each policy said, and which of them governs.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::decision::{Decision, Outcome};
+use crate::operation::{Answer, GroupAnswer, Receipt};
+use crate::policy::{Charge, Charges, Policy, PolicySet, Posture};
+use crate::time::Span;
+
+/// The answer to one request.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    policies: Arc<PolicySet>,
+    outcome: Outcome,
+    exempt: bool,
+    judgements: SmallVec<[Judgement; 2]>,
+    governing: Option<usize>,
+    skipped: SmallVec<[usize; 2]>,
+}
+
+/// What one policy said about the request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Judgement {
+    /// The index of the policy in its set.
+    pub index: usize,
+    /// The cost that was asked for, in the policy's unit.
+    pub cost: u64,
+    /// How it came to its answer.
+    pub basis: Basis,
+}
+
+/// What a policy's answer rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// The store decided.
+    Decided {
+        /// What it decided.
+        decision: Decision,
+        /// Proof of the charge, where one was made.
+        receipt: Option<Receipt>,
+    },
+    /// The policy allows everything.
+    Unlimited,
+    /// The request lacks an attribute of the key, and the policy refuses such requests.
+    Missing,
+    /// The store did not answer, and the policy's posture decided.
+    Degraded(Posture),
+}
+
+impl Judgement {
+    /// The policy's answer.
+    pub fn outcome(&self) -> Outcome {
+        match self.basis {
+            Basis::Decided { decision, .. } => decision.outcome,
+            Basis::Unlimited | Basis::Degraded(Posture::Open) => Outcome::Allow,
+            Basis::Missing => Outcome::Never,
+            Basis::Degraded(Posture::Closed) => Outcome::Unavailable,
+        }
+    }
+
+    /// The decision of the store, where it made one.
+    pub fn decision(&self) -> Option<&Decision> {
+        match &self.basis {
+            Basis::Decided { decision, .. } => Some(decision),
+            _ => None,
+        }
+    }
+
+    /// The units that were charged: the cost where the request was admitted, else 0.
+    pub fn charged(&self) -> u64 {
+        match self.basis {
+            Basis::Decided { receipt: Some(receipt), .. } => receipt.amount,
+            _ => 0,
+        }
+    }
+
+    /// Whether the store could not be asked.
+    pub fn is_degraded(&self) -> bool {
+        matches!(self.basis, Basis::Degraded(_))
+    }
+}
+
+impl Verdict {
+    /// Joins the charges of a request with the store's answers to them. Postures are settled here.
+    pub fn of(policies: &Arc<PolicySet>, charges: Charges, answers: GroupAnswer) -> Self {
+        let mut answers = answers.into_iter();
+        let mut basis_of = |index: usize, charge| match charge {
+            Charge::Unlimited => Basis::Unlimited,
+            Charge::Missing => Basis::Missing,
+            Charge::Ask(_) => match answers.next() {
+                Some(Answer::Decided { decision, receipt, .. }) => Basis::Decided { decision, receipt },
+                Some(Answer::Unavailable { .. }) | None => {
+                    Basis::Degraded(policies.policy(index).map(|p| p.posture).unwrap_or_default())
+                }
+            },
+        };
+        let judgements: SmallVec<[Judgement; 2]> = (charges.entries.into_iter())
+            .map(|(index, cost, charge)| Judgement { index, cost, basis: basis_of(index, charge) })
+            .collect();
+        let is_enforced = |j: &Judgement| policies.policy(j.index).is_some_and(Policy::is_enforced);
+        let governing = (judgements.iter().enumerate())
+            .filter(|(_, judgement)| is_enforced(judgement))
+            .min_by(|(_, a), (_, b)| precedence(a, b))
+            .map(|(position, _)| position);
+        let outcome = governing.and_then(|g| judgements.get(g)).map_or(Outcome::Allow, Judgement::outcome);
+        let (policies, exempt, skipped) = (policies.clone(), charges.exempt, charges.skipped);
+        Self { policies, outcome, exempt, judgements, governing, skipped }
+    }
+
+    /// The answer.
+    pub fn outcome(&self) -> Outcome {
+        self.outcome
+    }
+
+    /// Whether the request may go on.
+    pub fn is_admitted(&self) -> bool {
+        self.outcome == Outcome::Allow
+    }
+
+    /// Whether the request is exempt from every policy.
+    pub fn is_exempt(&self) -> bool {
+        self.exempt
+    }
+
+    /// Whether any enforced policy had to decide without its store.
+    pub fn is_degraded(&self) -> bool {
+        self.enforced().any(|(_, judgement)| judgement.is_degraded())
+    }
+
+    /// What each policy said, in the order of the file, shadows among them.
+    pub fn judgements(&self) -> impl Iterator<Item = (&Policy, &Judgement)> {
+        self.judgements.iter().filter_map(|j| self.policies.policy(j.index).map(|policy| (policy, j)))
+    }
+
+    /// What the policies said that decide: all that a client may see.
+    pub fn enforced(&self) -> impl Iterator<Item = (&Policy, &Judgement)> {
+        self.judgements().filter(|(policy, _)| policy.is_enforced())
+    }
+
+    /// The policy that governs: an unavailable one first, then `never`, then the longest denial, then the
+    /// smallest share left; ties go by the order of the file. `None` where no enforced policy applies.
+    pub fn governing(&self) -> Option<(&Policy, &Judgement)> {
+        let judgement = self.judgements.get(self.governing?)?;
+        Some((self.policies.policy(judgement.index)?, judgement))
+    }
+
+    /// The wait after which, with no other traffic, the request is admitted: the longest of all denials.
+    /// `None` where waiting is pointless or needless.
+    pub fn retry_after(&self) -> Option<Span> {
+        self.governing()?.1.decision()?.retry_after
+    }
+
+    /// The units that the governing policy charged; 0 where nothing was.
+    pub fn charged(&self) -> u64 {
+        self.governing().map_or(0, |(_, judgement)| judgement.charged())
+    }
+
+    /// Proofs of all charges, for [`crate::Limiter::give_back`].
+    pub fn receipts(&self) -> impl Iterator<Item = Receipt> {
+        self.judgements.iter().filter_map(|judgement| match judgement.basis {
+            Basis::Decided { receipt, .. } => receipt,
+            _ => None,
+        })
+    }
+
+    /// The indices of policies that would have applied but for a missing attribute.
+    pub fn skipped(&self) -> impl Iterator<Item = usize> {
+        self.skipped.iter().copied()
+    }
+
+    /// The indices of shadow policies that would have refused this request, which was admitted.
+    pub fn would_block(&self) -> impl Iterator<Item = usize> {
+        let shadows = self.judgements().filter(|(policy, _)| !policy.is_enforced());
+        let blocking = shadows.filter(|(_, judgement)| judgement.outcome() != Outcome::Allow);
+        blocking.filter(|_| self.is_admitted()).map(|(_, judgement)| judgement.index)
+    }
+}
+
+/// Orders judgements by who governs; the governing one comes first.
+fn precedence(a: &Judgement, b: &Judgement) -> Ordering {
+    let rank = |judgement: &Judgement| match judgement.outcome() {
+        Outcome::Unavailable => 0,
+        Outcome::Never => 1,
+        Outcome::Deny => 2,
+        Outcome::Allow => 3,
+    };
+    let by_figures = || match (a.decision(), b.decision()) {
+        (Some(a), Some(b)) if a.outcome == Outcome::Allow => smaller_share(a, b),
+        (Some(a), Some(b)) => b.retry_after.cmp(&a.retry_after),
+        (Some(_), None) => Ordering::Less,
+        (None, Some(_)) => Ordering::Greater,
+        (None, None) => Ordering::Equal,
+    };
+    rank(a).cmp(&rank(b)).then_with(by_figures)
+}
+
+/// Compares `remaining ÷ limit` by cross-multiplication.
+fn smaller_share(a: &Decision, b: &Decision) -> Ordering {
+    let share = |x: &Decision, y: &Decision| u128::from(x.remaining) * u128::from(y.limit);
+    share(a, b).cmp(&share(b, a))
+}

@@ -1,0 +1,257 @@
+//! Promises 1, 4, 5 and 6 for every algorithm: the bound in every interval, costs, giving back, and a retry
+//! that keeps its word to the tick.
+
+use proptest::prelude::*;
+use weir_core::{Algorithm, Change, Decision, Op, Outcome, Rule, Span, State, StateRef, Step, Timestamp};
+
+use crate::{hold, rules};
+
+/// What a history does next, after waiting some share of a window.
+#[derive(Clone, Debug)]
+enum Move {
+    Take(u64),
+    Peek(u64),
+    /// Gives back the charge that was made so many charges ago.
+    GiveBack(usize),
+}
+
+fn histories(algorithm: Algorithm) -> impl Strategy<Value = (Rule, u64, Vec<(u64, Move)>)> {
+    let step = prop_oneof![
+        6 => (0..12_u64).prop_map(Move::Take),
+        1 => (0..70_u64).prop_map(Move::Take),
+        1 => (0..70_u64).prop_map(Move::Peek),
+        2 => (0..6_usize).prop_map(Move::GiveBack),
+    ];
+    // Waits in thousandths of a window: mostly none or little, sometimes more than a whole one.
+    let wait = prop_oneof![3 => Just(0_u64), 4 => 0..200_u64, 1 => 0..2_500_u64];
+    (rules(algorithm), 0..1_u64 << 60, prop::collection::vec((wait, step), 1..80))
+}
+
+/// One key under one rule, as a store would hold it.
+struct Key {
+    rule: Rule,
+    state: Option<State>,
+    now: Timestamp,
+}
+
+impl Key {
+    fn step(&self, op: Op, now: Timestamp) -> Step {
+        let state = self.state.as_ref().map_or(StateRef::Fresh, StateRef::Cell);
+        self.rule.decide(state, op, now)
+    }
+
+    fn apply(&mut self, op: Op) -> Step {
+        let step = self.step(op, self.now);
+        match step.change {
+            Change::Keep => {}
+            Change::Put(state) => self.state = Some(state),
+            Change::Clear => self.state = None,
+        }
+        step
+    }
+}
+
+/// Charges by instant, in units × window so that nothing is rounded, less what was given back.
+type Admitted = Vec<(u64, u128)>;
+
+/// Drives a history and hands every step to `see`. Returns what was admitted, net of what was given back.
+fn drive(
+    (rule, start, moves): (Rule, u64, Vec<(u64, Move)>),
+    mut see: impl FnMut(&Key, Op, &Step) -> Result<(), TestCaseError>,
+) -> Result<Admitted, TestCaseError> {
+    let mut key = Key { rule, state: None, now: Timestamp::from_nanos(start) };
+    let window = u128::from(rule.quota.window().nanos());
+    let mut admitted: Admitted = Vec::new();
+    // Charges that can still be given back: their place in `admitted`, their instant and amount.
+    let mut open: Vec<(usize, Timestamp, u64)> = Vec::new();
+    for (wait, step) in moves {
+        key.now = key.now.after(Span::from_nanos(rule.quota.window().nanos() / 1_000 * wait));
+        let (op, charge) = match step {
+            Move::Take(cost) => (Op::Take(cost), admitted.len()),
+            Move::Peek(cost) => (Op::Peek(cost), admitted.len()),
+            Move::GiveBack(ago) if ago < open.len() => {
+                let (charge, at, amount) = open.remove(open.len() - 1 - ago);
+                (Op::Give { at, amount }, charge)
+            }
+            Move::GiveBack(_) => continue,
+        };
+        let before = Key { state: key.state, ..key };
+        let step = key.apply(op);
+        see(&before, op, &step)?;
+        if let (Op::Take(cost), Some(at)) = (op, step.charged_at) {
+            admitted.push((at.nanos(), u128::from(cost) * window));
+            open.push((charge, at, cost));
+        }
+        if let Op::Give { at, amount } = op {
+            let given = gain(&before, &step);
+            prop_assert!(given <= amount, "gave back {given} of {amount}");
+            admitted[charge].1 -= returned(&before, at, amount);
+        }
+    }
+    Ok(admitted)
+}
+
+/// How much `remaining` rose by a step.
+fn gain(before: &Key, step: &Step) -> u64 {
+    step.decision.remaining - before.step(Op::Peek(0), before.now).decision.remaining
+}
+
+/// How much of a charge may come back by promise 5, in units × window.
+fn returned(key: &Key, at: Timestamp, amount: u64) -> u128 {
+    let quota = &key.rule.quota;
+    let charged = u128::from(amount) * u128::from(quota.window().nanos());
+    let window = |t: Timestamp| t.nanos() / quota.window().nanos();
+    match key.rule.algorithm {
+        Algorithm::TokenBucket => {
+            charged.saturating_sub(u128::from(quota.limit()) * u128::from(key.now.since(at).nanos()))
+        }
+        Algorithm::FixedWindow if window(at) == window(key.now) => charged,
+        Algorithm::FixedWindow => 0,
+    }
+}
+
+#[test]
+fn promise_1_the_bound_holds_in_every_interval() {
+    for algorithm in Algorithm::ALL {
+        hold(1_500, histories(algorithm), |history| {
+            let quota = history.0.quota;
+            let admitted = drive(history, |_, _, _| Ok(()))?;
+            let (limit, window) = (u128::from(quota.limit()), u128::from(quota.window().nanos()));
+            for (i, (from, _)) in admitted.iter().enumerate() {
+                let mut sum = 0;
+                for (to, charged) in &admitted[i..] {
+                    sum += charged;
+                    let length = u128::from(to - from);
+                    match algorithm {
+                        Algorithm::TokenBucket => {
+                            let bound = u128::from(quota.capacity()) * window + limit * length;
+                            prop_assert!(sum <= bound, "{sum} within {length} ns");
+                        }
+                        Algorithm::FixedWindow => {
+                            let index = |at: u64| u128::from(at) / window;
+                            let windows = index(*to) - index(*from) + 1;
+                            prop_assert!(sum <= limit * windows * window, "{sum} over {windows} windows");
+                            prop_assert!(length >= window || sum <= 2 * limit * window);
+                        }
+                    }
+                }
+            }
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn promise_1_the_bucket_agrees_with_an_oracle_in_exact_fractions() {
+    hold(1_500, histories(Algorithm::TokenBucket), |history| {
+        let quota = history.0.quota;
+        let (limit, window) = (u128::from(quota.limit()), u128::from(quota.window().nanos()));
+        let capacity = u128::from(quota.capacity()) * window;
+        // The level in units of 1/window, and its instant.
+        let (mut level, mut at) = (0_u128, history.1);
+        drive(history, |key, op, step| {
+            let now = key.now.nanos();
+            level = level.saturating_sub(limit * u128::from(now - at));
+            at = now;
+            match op {
+                Op::Take(cost) | Op::Peek(cost) => {
+                    let cost = u128::from(cost) * window;
+                    let expected = match () {
+                        () if cost > capacity => Outcome::Never,
+                        () if level + cost <= capacity => Outcome::Allow,
+                        () => Outcome::Deny,
+                    };
+                    prop_assert_eq!(step.decision.outcome, expected);
+                    if expected == Outcome::Allow && matches!(op, Op::Take(_)) {
+                        level += cost;
+                    }
+                }
+                Op::Give { at, amount } => {
+                    let leaked = limit * u128::from(now - at.nanos());
+                    level = level.saturating_sub((u128::from(amount) * window).saturating_sub(leaked));
+                }
+                Op::Adjust(_) | Op::Reset => {}
+            }
+            prop_assert_eq!(u128::from(step.decision.remaining), (capacity - level) / window);
+            prop_assert_eq!(u128::from(step.decision.reset_after.nanos()), level.div_ceil(limit));
+            Ok(())
+        })?;
+        Ok(())
+    });
+}
+
+#[test]
+fn promise_4_asking_changes_nothing_and_never_means_never() {
+    for algorithm in Algorithm::ALL {
+        hold(500, histories(algorithm), |history| {
+            drive(history, |key, op, step| {
+                if let Op::Take(0) | Op::Peek(_) = op {
+                    prop_assert_eq!(step.change, Change::Keep);
+                    prop_assert_eq!(step.charged_at, None);
+                }
+                if let Op::Take(cost) | Op::Peek(cost) = op {
+                    let fits = cost <= key.rule.quota.capacity();
+                    prop_assert_eq!(step.decision.outcome == Outcome::Never, !fits);
+                    prop_assert_eq!(
+                        step.decision.retry_after.is_some(),
+                        step.decision.outcome == Outcome::Deny
+                    );
+                }
+                if step.decision.outcome != Outcome::Allow {
+                    prop_assert_eq!(step.change, Change::Keep, "a refusal consumes nothing");
+                }
+                Ok(())
+            })?;
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn promise_5_a_charge_given_back_at_once_leaves_no_trace() {
+    for algorithm in Algorithm::ALL {
+        hold(500, histories(algorithm), |history| {
+            drive(history, |key, op, step| {
+                if let (Op::Take(amount), Some(at)) = (op, step.charged_at) {
+                    let mut twin = Key { state: key.state, ..*key };
+                    let before = twin.step(Op::Peek(0), twin.now).decision;
+                    twin.apply(op);
+                    let after = twin.apply(Op::Give { at, amount }).decision;
+                    prop_assert_eq!(after, Decision { outcome: after.outcome, ..before });
+                    // A second time there is nothing left of it to give.
+                    let again = twin.apply(Op::Give { at, amount }).decision;
+                    prop_assert!(again.remaining <= again.limit);
+                }
+                Ok(())
+            })?;
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn promise_6_a_retry_succeeds_to_the_tick_and_remaining_stays_in_range() {
+    for algorithm in Algorithm::ALL {
+        hold(1_500, histories(algorithm), |history| {
+            let tick = history.0.quota.tick();
+            drive(history, |key, op, step| {
+                let Decision { limit, remaining, reset_after, retry_after, next_after, .. } = step.decision;
+                prop_assert!(remaining <= limit);
+                prop_assert_eq!(reset_after == Span::ZERO, remaining == limit && next_after == Span::ZERO);
+                if let (Op::Take(cost), Some(wait)) = (op, retry_after) {
+                    let then = key.now.after(wait);
+                    let early = Timestamp::from_nanos(then.nanos() - tick.nanos());
+                    prop_assert_eq!(key.step(Op::Take(cost), then).decision.outcome, Outcome::Allow);
+                    prop_assert_eq!(key.step(Op::Take(cost), early).decision.outcome, Outcome::Deny);
+                    prop_assert!(next_after <= wait, "t is never later than Retry-After");
+                }
+                let full = Key { now: key.now.after(reset_after), ..*key };
+                if matches!(op, Op::Peek(_)) {
+                    prop_assert_eq!(full.step(Op::Peek(0), full.now).decision.remaining, limit);
+                }
+                Ok(())
+            })?;
+            Ok(())
+        });
+    }
+}

@@ -1,0 +1,73 @@
+//! No quota that settles, no cost, no instant and no order of them makes the arithmetic panic or lie.
+
+use proptest::prelude::*;
+use weir_core::QuotaError as E;
+use weir_core::{Algorithm, Change, Op, Quota, Rule, Span, State, StateRef, Timestamp};
+
+use crate::hold;
+
+fn any_op() -> impl Strategy<Value = Op> {
+    let number = || prop_oneof![0..10_u64, any::<u64>(), Just(u64::MAX)];
+    prop_oneof![
+        4 => number().prop_map(Op::Take),
+        1 => number().prop_map(Op::Peek),
+        1 => (number(), number()).prop_map(|(at, amount)| Op::Give { at: Timestamp::from_nanos(at), amount }),
+        1 => any::<i64>().prop_map(Op::Adjust),
+        1 => Just(Op::Reset),
+    ]
+}
+
+fn any_quota() -> impl Strategy<Value = (Algorithm, u64, u64, Option<u64>)> {
+    let number = || prop_oneof![0..10_u64, 0..1_u64 << 40, any::<u64>()];
+    (prop::sample::select(Algorithm::ALL.to_vec()), number(), number(), prop::option::of(number()))
+}
+
+#[test]
+fn nothing_overflows_and_remaining_stays_in_range() {
+    let history = prop::collection::vec((any::<u64>(), any_op(), any_quota()), 1..40);
+    hold(5_000, (any_quota(), history), |(first, history)| {
+        let settle = |(algorithm, limit, window, burst): (Algorithm, u64, u64, Option<u64>)| {
+            let window = Span::from_nanos(window);
+            Quota::settle(algorithm, limit, window, burst).ok().map(|quota| Rule { algorithm, quota })
+        };
+        let Some(mut rule) = settle(first) else { return Ok(()) };
+        let mut state: Option<State> = None;
+        for (now, op, quota) in history {
+            // Where the algorithm stays, the quota may change under way.
+            if let Some(changed) = settle(quota).filter(|changed| changed.algorithm == rule.algorithm) {
+                state = state.map(|state| changed.rebase(&state, &rule));
+                rule = changed;
+            }
+            let now = Timestamp::from_nanos(now);
+            let step = rule.decide(state.as_ref().map_or(StateRef::Fresh, StateRef::Cell), op, now);
+            prop_assert!(step.decision.remaining <= step.decision.limit);
+            prop_assert_eq!(step.decision.limit, rule.quota.capacity());
+            match step.change {
+                Change::Keep => {}
+                Change::Put(next) => {
+                    rule.expires(&next);
+                    state = Some(next);
+                }
+                Change::Clear => state = None,
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn what_a_refusal_calls_the_highest_is_accepted() {
+    hold(5_000, any_quota(), |(algorithm, limit, window, burst)| {
+        let window = Span::from_nanos(window);
+        match Quota::settle(algorithm, limit, window, burst) {
+            Err(E::TooLarge { what: "burst", highest } | E::TooSlow(highest))
+                if burst.is_some() && highest > 0 =>
+            {
+                let again = Quota::settle(algorithm, limit, window, Some(highest));
+                prop_assert!(!matches!(again, Err(E::TooLarge { what: "burst", .. })), "{again:?}");
+            }
+            _ => {}
+        }
+        Ok(())
+    });
+}

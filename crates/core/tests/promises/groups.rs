@@ -1,0 +1,61 @@
+//! Promise 3: a request that is not admitted consumes nothing, whatever mix of algorithms it meets.
+
+use proptest::prelude::*;
+use weir_core::{
+    Algorithm, Answer, Change, Key, Op, Operation, Outcome, Rule, Span, State, StateRef, Timestamp, settle,
+};
+
+use crate::{hold, rules};
+
+fn any_rule() -> impl Strategy<Value = Rule> {
+    prop::sample::select(Algorithm::ALL.to_vec()).prop_flat_map(rules)
+}
+
+#[test]
+fn promise_3_all_or_nothing_over_every_mix_of_algorithms() {
+    let policy = (any_rule(), prop::bool::weighted(0.7));
+    let requests = prop::collection::vec((0..20_000_000_u64, prop::collection::vec(0..20_u64, 6)), 1..60);
+    hold(1_000, (prop::collection::vec(policy, 1..6), requests), |(policies, requests)| {
+        let mut states: Vec<Option<State>> = vec![None; policies.len()];
+        let mut now = Timestamp::from_nanos(1 << 60);
+        for (wait, costs) in requests {
+            now = now.after(Span::from_nanos(wait));
+            let group: Vec<Operation> = (policies.iter().zip(&costs).zip(0..))
+                .map(|((&(rule, enforced), &cost), i)| Operation {
+                    key: Key(i),
+                    rule,
+                    op: Op::Take(cost),
+                    enforced,
+                })
+                .collect();
+            let alone = |i: usize| {
+                let state = states[i].as_ref().map_or(StateRef::Fresh, StateRef::Cell);
+                group[i].rule.decide(state, group[i].op, now)
+            };
+            let fits: Vec<bool> =
+                (0..group.len()).map(|i| alone(i).decision.outcome == Outcome::Allow).collect();
+            let admitted = group.iter().zip(&fits).all(|(operation, fits)| *fits || !operation.enforced);
+            let settled = settle(&group, |i| states[i].as_ref().map_or(StateRef::Fresh, StateRef::Cell), now);
+            prop_assert_eq!(settled.len(), group.len());
+            for (i, (answer, change)) in settled.iter().enumerate() {
+                let Answer::Decided { decision, receipt, .. } = answer else { panic!() };
+                prop_assert_eq!(decision.outcome == Outcome::Allow, fits[i], "each tells its own answer");
+                let charged = admitted && fits[i] && costs[i] > 0;
+                prop_assert_eq!(receipt.map(|r| r.amount), charged.then_some(costs[i]));
+                if charged {
+                    prop_assert_eq!((*decision, *change), (alone(i).decision, alone(i).change));
+                } else {
+                    prop_assert_eq!(*change, Change::Keep, "what is not admitted consumes nothing");
+                }
+            }
+            for (state, (_, change)) in states.iter_mut().zip(settled) {
+                match change {
+                    Change::Keep => {}
+                    Change::Put(next) => *state = Some(next),
+                    Change::Clear => *state = None,
+                }
+            }
+        }
+        Ok(())
+    });
+}

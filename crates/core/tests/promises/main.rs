@@ -1,0 +1,48 @@
+//! The promises of the design, held over random histories. Every run prints its seed; set `WEIR_SEED` to
+//! repeat one.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and prints its seed"
+)]
+
+mod exact;
+mod extremes;
+mod groups;
+mod keys;
+
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngSeed, TestRunner};
+use weir_core::{Algorithm, Quota, Rule, Span};
+
+/// Runs a property from a seed that is printed.
+fn hold<S: Strategy>(cases: u32, inputs: S, property: impl Fn(S::Value) -> Result<(), TestCaseError>) {
+    let seed = match std::env::var("WEIR_SEED") {
+        Ok(text) => text.parse().expect("WEIR_SEED is a whole number"),
+        // A fresh hasher is keyed at random; this crate reads no clock, not even here.
+        Err(_) => RandomState::new().build_hasher().finish(),
+    };
+    println!("WEIR_SEED={seed}");
+    let config =
+        Config { cases, rng_seed: RngSeed::Fixed(seed), failure_persistence: None, ..Config::default() };
+    if let Err(failure) = TestRunner::new(config).run(&inputs, property) {
+        panic!("with WEIR_SEED={seed}: {failure}");
+    }
+}
+
+const WINDOWS: [u64; 6] =
+    [1_000_000, 7_000_001, 1_000_000_000, 60_000_000_000, 86_400_000_000_000, 999_999_937];
+
+/// Rules with small figures, so that histories meet their limits often, at a tick of a nanosecond.
+fn rules(algorithm: Algorithm) -> impl Strategy<Value = Rule> {
+    (1..50_u64, 0..WINDOWS.len(), 1..60_u64).prop_map(move |(limit, window, burst)| {
+        let burst = algorithm.has_burst().then_some(burst);
+        let quota = Quota::settle(algorithm, limit, Span::from_nanos(WINDOWS[window]), burst).unwrap();
+        assert_eq!(quota.tick(), Span::from_nanos(1));
+        Rule { algorithm, quota }
+    })
+}
