@@ -1,0 +1,181 @@
+//! The contract that every store keeps, whatever it is made of.
+//!
+//! To enrol a store: write a [`Fixture`] for it and one `contract!` line at the end of this file.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
+
+mod algorithms;
+mod groups;
+mod races;
+
+use weir_core::{
+    Algorithm, Answer, Batch, Decision, Group, Key, KeyBuilder, KeySecret, Op, Operation, Outcome, Quota,
+    Receipt, Rule, Span, Store, Timestamp,
+};
+use weir_store::{ManualClock, MemoryStore};
+
+/// A store and the clock that it decides by, in the hands of a test.
+pub(crate) trait Fixture: Send + Sync + 'static {
+    type Store: Store + 'static;
+
+    /// A fresh store whose clock stands at `now`.
+    fn at(now: Timestamp) -> Self;
+    fn store(&self) -> &Self::Store;
+    fn advance(&self, by: Span);
+    /// Sets the clock, also backwards.
+    fn set(&self, now: Timestamp);
+    fn keys_held(&self) -> usize;
+}
+
+struct Memory(MemoryStore<ManualClock>, ManualClock);
+
+impl Fixture for Memory {
+    type Store = MemoryStore<ManualClock>;
+
+    fn at(now: Timestamp) -> Self {
+        let clock = ManualClock::at(now);
+        Self(MemoryStore::with_clock(clock.clone()), clock)
+    }
+
+    fn store(&self) -> &Self::Store {
+        &self.0
+    }
+
+    fn advance(&self, by: Span) {
+        self.1.advance(by);
+    }
+
+    fn set(&self, now: Timestamp) {
+        self.1.set(now);
+    }
+
+    fn keys_held(&self) -> usize {
+        self.0.keys_held()
+    }
+}
+
+// ---- what the cases are written with
+
+/// An instant at which windows of a second, a minute, an hour, a day and 30 days all start.
+const START: Timestamp = Timestamp::from_nanos(1_710_720_000_000_000_000);
+
+const fn secs(seconds: u64) -> Span {
+    Span::from_secs(seconds)
+}
+
+const fn millis(millis: u64) -> Span {
+    Span::from_millis(millis)
+}
+
+fn rule(algorithm: Algorithm, limit: u64, window: Span, burst: Option<u64>) -> Rule {
+    Rule { algorithm, quota: Quota::settle(algorithm, limit, window, burst).unwrap() }
+}
+
+fn bucket(limit: u64, window: Span, burst: u64) -> Rule {
+    rule(Algorithm::TokenBucket, limit, window, Some(burst))
+}
+
+fn window(limit: u64, window: Span) -> Rule {
+    rule(Algorithm::FixedWindow, limit, window, None)
+}
+
+/// Every algorithm with this limit, for what holds for all of them.
+fn every_algorithm(limit: u64, window: Span) -> impl Iterator<Item = Rule> {
+    Algorithm::ALL.into_iter().map(move |algorithm| rule(algorithm, limit, window, None))
+}
+
+fn key(name: &str) -> Key {
+    KeyBuilder::new(&KeySecret::new([7; 16])).part(name.as_bytes()).key()
+}
+
+fn operation(name: &str, rule: Rule, op: Op) -> Operation {
+    Operation { key: key(name), rule, op, enforced: true }
+}
+
+/// Applies one group and returns its decisions.
+async fn apply(fixture: &impl Fixture, group: &[Operation]) -> Vec<(Decision, Option<Receipt>)> {
+    let group: Group = group.iter().copied().collect();
+    let batch: Batch = [group].into_iter().collect();
+    let answers = fixture.store().apply(batch).await;
+    answers.into_iter().flatten().map(decided).collect()
+}
+
+fn decided(answer: Answer) -> (Decision, Option<Receipt>) {
+    match answer {
+        Answer::Decided { decision, receipt, .. } => (decision, receipt),
+        Answer::Unavailable { .. } => panic!("a healthy store answers"),
+    }
+}
+
+/// Applies one operation on the key `k`.
+async fn one(fixture: &impl Fixture, rule: Rule, op: Op) -> Decision {
+    apply(fixture, &[operation("k", rule, op)]).await[0].0
+}
+
+async fn take(fixture: &impl Fixture, rule: Rule, cost: u64) -> Decision {
+    one(fixture, rule, Op::Take(cost)).await
+}
+
+/// How many of `count` requests of one unit are admitted.
+async fn admitted(fixture: &impl Fixture, rule: Rule, count: usize) -> usize {
+    let mut admitted = 0;
+    for _ in 0..count {
+        admitted += usize::from(take(fixture, rule, 1).await.outcome == Outcome::Allow);
+    }
+    admitted
+}
+
+fn assert_denied(decision: &Decision, retry_after: Span) {
+    assert_eq!((decision.outcome, decision.retry_after), (Outcome::Deny, Some(retry_after)), "{decision:?}");
+}
+
+// ---- the stores
+
+/// Every case, for one store. A case that is not listed here is reported as dead code.
+macro_rules! contract {
+    ($name:ident, $fixture:ty) => {
+        mod $name {
+            use super::{algorithms, groups, races};
+            contract!(@ $fixture, algorithms:
+                t01_clock_steps_back,
+                t05_a_cost_that_overflows_is_never_admitted,
+                t06_very_high_rates,
+                t08_windows_longer_than_a_32_bit_timer,
+                t09_what_passes_around_a_window_edge,
+                t15_the_last_slot_is_admitted_and_the_next_is_not,
+                c01_a_cost_above_capacity_is_never_and_changes_nothing,
+                c03_a_cost_of_zero_asks_and_leaves_no_trace,
+                h01_retry_after_is_enough_and_no_more,
+                h03_use_above_a_lowered_limit,
+                g06_a_limit_of_zero_admits_nothing_ever,
+                g06_five_a_second_is_five_every_second,
+                giving_back_returns_what_has_not_leaked,
+                giving_back_to_another_window_returns_nothing,
+                adjusting_may_pass_the_limit_and_leaks_back,
+                a_reset_forgets_all_use,
+                expired_keys_go_when_room_is_needed,
+            );
+            contract!(@ $fixture, groups:
+                c05_a_refused_request_consumes_nothing,
+                c05_the_refused_group_reports_what_is_still_there,
+                a_shadow_is_charged_only_when_it_and_all_others_admit,
+                a_batch_is_decided_as_if_its_groups_came_one_by_one,
+                a_denial_may_be_cached_for_as_long_as_it_says,
+            );
+            contract!(@ $fixture, races:
+                m03_a_thousand_at_once_on_a_limit_of_five,
+                m03_two_limits_at_once,
+                m03_while_other_keys_come_and_go,
+            );
+        }
+    };
+    (@ $fixture:ty, $module:ident: $($case:ident),+ $(,)?) => {
+        $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+            async fn $case() {
+                $module::$case::<$fixture>().await;
+            }
+        )+
+    };
+}
+
+contract!(memory, crate::Memory);
