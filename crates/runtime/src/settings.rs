@@ -1,0 +1,241 @@
+//! What a node is told about itself: as typed, and settled.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use thiserror::Error;
+use weir_core::fields::LegacyFields;
+use weir_core::{KeySecret, SecretTooShort};
+
+/// Settings exactly as they were typed, as flags or as `WEIR_…` variables. Nothing is checked yet.
+#[derive(Clone, Debug)]
+pub struct RawSettings {
+    /// Where the HTTP door listens: an address, or `off`.
+    pub http: String,
+    /// Where the admin port listens: an address, or `off`.
+    pub admin: String,
+    /// Where the counting is done.
+    pub store: String,
+    /// What happens to requests of an unknown domain: `refuse` or `admit`.
+    pub unknown_domain: String,
+    /// Whether the older `X-RateLimit-*` fields are sent: `off` or `on`.
+    pub legacy_fields: String,
+    /// The largest request body, in bytes.
+    pub body_max: String,
+    /// How long open requests may take after a stop is asked for, in seconds.
+    pub drain: String,
+    /// The key secret as text.
+    pub key_secret: Option<String>,
+    /// A file that holds the key secret.
+    pub key_secret_file: Option<PathBuf>,
+    /// `text`, `json`, or `auto`: text on a terminal.
+    pub log_format: String,
+    /// What is logged: a level, or directives such as `info,weir_server=debug`.
+    pub log: String,
+}
+
+/// Settings that hold. Each field says what it is for and why its default is what it is.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The HTTP door. By default on every interface: its clients are other machines.
+    pub http: Address,
+    /// The admin port. By default on loopback: it tells too much for strangers.
+    pub admin: Address,
+    /// The store. By default the memory of this process.
+    pub store: StoreSetting,
+    /// Whether requests of an unknown domain are admitted. By default they are refused, since a misspelt
+    /// domain would otherwise switch every limit off in silence.
+    pub admits_unknown_domains: bool,
+    /// The older fields. By default off: they have no standard.
+    pub legacy_fields: LegacyFields,
+    /// The largest request body in bytes, 1 kB to 64 MB. By default 1 MB: a thousand checks of a kilobyte.
+    pub body_max: usize,
+    /// How long open requests may take after a stop is asked for, up to an hour. By default 10 s: less than
+    /// the 30 s after which orchestrators commonly kill.
+    pub drain: Duration,
+    /// The secret that keys are hashed with; drawn at random where none is given.
+    pub key_secret: KeySecret,
+    /// The form of the log.
+    pub log_format: LogFormat,
+    /// What is logged.
+    pub log: String,
+}
+
+/// Where a door listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// Nowhere.
+    Off,
+    /// At this address; port 0 means any free port.
+    At(SocketAddr),
+}
+
+/// Where the counting is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreSetting {
+    /// In the memory of this process.
+    Memory,
+}
+
+/// The form of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// Text on a terminal, JSON elsewhere.
+    Auto,
+    /// One line of text an event.
+    Text,
+    /// One JSON object an event.
+    Json,
+}
+
+/// A setting that cannot hold: which one, what is wrong, and what to do.
+#[derive(Debug, Error)]
+#[error("--{flag} {value}: {problem}")]
+pub struct SettingsError {
+    flag: &'static str,
+    value: String,
+    problem: String,
+}
+
+impl RawSettings {
+    /// Checks every setting and settles it.
+    pub fn settle(self) -> Result<Settings, SettingsError> {
+        let key_secret = self.key_secret()?;
+        Ok(Settings {
+            http: address("http", &self.http)?,
+            admin: address("admin", &self.admin)?,
+            store: store(&self.store)?,
+            admits_unknown_domains: word(
+                "unknown-domain",
+                &self.unknown_domain,
+                &[("refuse", false), ("admit", true)],
+            )?,
+            legacy_fields: word(
+                "legacy-fields",
+                &self.legacy_fields,
+                &[("off", LegacyFields::Off), ("on", LegacyFields::On)],
+            )?,
+            body_max: number("body-max", &self.body_max, 1_000, 64_000_000)?,
+            drain: Duration::from_secs(number("drain", &self.drain, 0, 3_600)? as u64),
+            key_secret,
+            log_format: word(
+                "log-format",
+                &self.log_format,
+                &[("auto", LogFormat::Auto), ("text", LogFormat::Text), ("json", LogFormat::Json)],
+            )?,
+            log: self.log,
+        })
+    }
+
+    fn key_secret(&self) -> Result<KeySecret, SettingsError> {
+        // The secret itself is never shown.
+        let too_short = |flag, error: SecretTooShort| refuse(flag, "…", error.to_string());
+        match (&self.key_secret, &self.key_secret_file) {
+            (Some(_), Some(_)) => {
+                Err(refuse("key-secret-file", "…", "WEIR_KEY_SECRET is set as well; give one"))
+            }
+            (Some(text), None) => {
+                KeySecret::from_text(text).map_err(|error| too_short("key-secret (WEIR_KEY_SECRET)", error))
+            }
+            (None, Some(file)) => {
+                let unreadable = |error: std::io::Error| {
+                    refuse("key-secret-file", file.display().to_string(), error.to_string())
+                };
+                let text = std::fs::read_to_string(file).map_err(unreadable)?;
+                KeySecret::from_text(text.trim()).map_err(|error| too_short("key-secret-file", error))
+            }
+            (None, None) => {
+                let mut bytes = [0; 16];
+                let no_randomness =
+                    |error: getrandom::Error| refuse("key-secret-file", "", error.to_string());
+                getrandom::fill(&mut bytes).map_err(no_randomness)?;
+                Ok(KeySecret::new(bytes))
+            }
+        }
+    }
+}
+
+fn refuse(flag: &'static str, value: impl Into<String>, problem: impl Into<String>) -> SettingsError {
+    SettingsError { flag, value: value.into(), problem: problem.into() }
+}
+
+fn address(flag: &'static str, text: &str) -> Result<Address, SettingsError> {
+    if text == "off" {
+        return Ok(Address::Off);
+    }
+    let problem = "give an address with a port, such as 127.0.0.1:8080, or `off`";
+    text.parse().map(Address::At).map_err(|_| refuse(flag, text, problem))
+}
+
+fn store(text: &str) -> Result<StoreSetting, SettingsError> {
+    match text {
+        "memory:" => Ok(StoreSetting::Memory),
+        _ => Err(refuse("store", text, "the only store is `memory:`")),
+    }
+}
+
+fn word<T: Copy>(flag: &'static str, text: &str, words: &[(&str, T)]) -> Result<T, SettingsError> {
+    let known = || words.iter().map(|(word, _)| format!("`{word}`")).collect::<Vec<_>>().join(", ");
+    let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
+    found.ok_or_else(|| refuse(flag, text, format!("it is one of {}", known())))
+}
+
+fn number(flag: &'static str, text: &str, min: usize, max: usize) -> Result<usize, SettingsError> {
+    let in_range = text.parse().ok().filter(|number| (min..=max).contains(number));
+    in_range.ok_or_else(|| refuse(flag, text, format!("a whole number from {min} to {max} is expected")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw() -> RawSettings {
+        RawSettings {
+            http: "127.0.0.1:0".into(),
+            admin: "off".into(),
+            store: "memory:".into(),
+            unknown_domain: "refuse".into(),
+            legacy_fields: "off".into(),
+            body_max: "65536".into(),
+            drain: "10".into(),
+            key_secret: None,
+            key_secret_file: None,
+            log_format: "auto".into(),
+            log: "info".into(),
+        }
+    }
+
+    #[test]
+    fn good_settings_are_settled() {
+        let settings = raw().settle().unwrap();
+        assert_eq!(settings.admin, Address::Off);
+        assert_eq!(settings.http, Address::At("127.0.0.1:0".parse().unwrap()));
+        assert_eq!(settings.drain, Duration::from_secs(10));
+        assert_ne!(settings.key_secret, raw().settle().unwrap().key_secret, "drawn anew");
+    }
+
+    #[test]
+    fn g04_wrong_settings_say_which_and_what_to_do() {
+        let error = |change: fn(&mut RawSettings)| {
+            let mut settings = raw();
+            change(&mut settings);
+            settings.settle().unwrap_err().to_string()
+        };
+        assert_eq!(error(|s| s.store = "memroy:".into()), "--store memroy:: the only store is `memory:`");
+        assert_eq!(
+            error(|s| s.http = "8080".into()),
+            "--http 8080: give an address with a port, such as 127.0.0.1:8080, or `off`"
+        );
+        assert_eq!(error(|s| s.drain = "-1".into()), "--drain -1: a whole number from 0 to 3600 is expected");
+        assert_eq!(
+            error(|s| s.unknown_domain = "maybe".into()),
+            "--unknown-domain maybe: it is one of `refuse`, `admit`"
+        );
+        let short = error(|s| s.key_secret = Some("hunter2".into()));
+        assert!(short.contains("at least 16 characters") && !short.contains("hunter2"));
+        assert!(
+            error(|s| s.key_secret_file = Some("/nonexistent/secret".into())).contains("/nonexistent/secret")
+        );
+    }
+}

@@ -1,0 +1,101 @@
+//! What happened, for people and machines that watch: one event a decision becomes metrics.
+//!
+//! Labels are names of policies and closed sets of words; never a key, an address or a user.
+
+mod per_policy;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric as _, text};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+use weir_core::{Layer, PolicySet, Verdict};
+
+use per_policy::PerPolicy;
+
+/// Seconds. From 10 µs, because a decision in memory takes about that with its HTTP request; to 1 s.
+const LATENCY_BUCKETS: [f64; 15] = [
+    0.000_01, 0.000_025, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.02, 0.05, 0.1,
+    0.25, 1.0,
+];
+
+/// The metrics of a node.
+#[derive(Debug)]
+pub struct Telemetry {
+    registry: Registry,
+    policies: PerPolicy,
+    decision_seconds: Histogram,
+    exempt: Counter,
+    unknown_domain: Counter,
+    bad_requests: Counter,
+}
+
+impl Telemetry {
+    /// Metrics for these policies. `keys_held` is asked at every scrape.
+    pub fn new(policies: &Arc<PolicySet>, keys_held: impl Fn() -> usize + Send + Sync + 'static) -> Self {
+        let mut registry = Registry::with_prefix("weir");
+        let policies = PerPolicy::new(policies, &mut registry);
+        let decision_seconds = Histogram::new(LATENCY_BUCKETS);
+        let [exempt, unknown_domain, bad_requests] = [(); 3].map(|()| Counter::default());
+        let help = "The time to decide a request, in the store and around it";
+        registry.register("decision_seconds", help, decision_seconds.clone());
+        registry.register("exempt", "Requests that are exempt from every policy", exempt.clone());
+        let help = "Requests of a domain that has no policies here";
+        registry.register("unknown_domain", help, unknown_domain.clone());
+        registry.register("bad_requests", "Requests that could not be understood", bad_requests.clone());
+        registry.register_collector(Box::new(KeysHeld(Box::new(keys_held))));
+        Self { registry, policies, decision_seconds, exempt, unknown_domain, bad_requests }
+    }
+
+    /// Takes note of a verdict.
+    pub fn decided(&self, verdict: &Verdict, layer: Layer, took: Duration) {
+        self.decision_seconds.observe(took.as_secs_f64());
+        if verdict.is_exempt() {
+            self.exempt.inc();
+        }
+        self.policies.decided(verdict, layer);
+    }
+
+    /// Takes note of a request of an unknown domain.
+    pub fn unknown_domain(&self) {
+        self.unknown_domain.inc();
+    }
+
+    /// Takes note of a request that could not be understood.
+    pub fn bad_request(&self) {
+        self.bad_requests.inc();
+    }
+
+    /// All metrics in the `OpenMetrics` text format, version 1.0.0.
+    pub fn encode(&self) -> Result<String, std::fmt::Error> {
+        let mut out = String::new();
+        text::encode(&mut out, &self.registry)?;
+        Ok(out)
+    }
+}
+
+/// Asks the store at every scrape.
+struct KeysHeld(Box<dyn Fn() -> usize + Send + Sync>);
+
+impl std::fmt::Debug for KeysHeld {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("KeysHeld")
+    }
+}
+
+impl Collector for KeysHeld {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
+        let gauge = ConstGauge::new(i64::try_from((self.0)()).unwrap_or(i64::MAX));
+        let metric = encoder.encode_descriptor(
+            "weir_keys_held",
+            "Keys that the store holds",
+            None,
+            gauge.metric_type(),
+        )?;
+        gauge.encode(metric)
+    }
+}
