@@ -1,0 +1,3 @@
+//! The family of doors.
+
+pub mod http;

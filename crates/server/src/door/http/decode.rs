@@ -1,0 +1,248 @@
+//! From JSON to requests. Every mistake names its field; nothing is guessed.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use axum::http::StatusCode;
+use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Unexpected, Visitor};
+use serde::{Deserialize, de};
+use weir_core::{CLIENT_IP, Cost, Descriptor, Layer, REQUESTS, Request, address};
+
+use super::problem::Problem;
+
+/// Attributes of one request.
+const ATTRIBUTES_MAX: usize = 64;
+/// Bytes of an attribute's or unit's name, and of a domain.
+const NAME_MAX: usize = 128;
+/// Bytes of an attribute's value.
+const VALUE_MAX: usize = 4_096;
+/// Checks in one batch.
+const CHECKS_MAX: usize = 1_000;
+
+/// The body of `POST /v1/check`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Check<'a> {
+    #[serde(borrow, default)]
+    domain: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    attributes: Attributes<'a>,
+    #[serde(default)]
+    cost: Option<CostBody>,
+    #[serde(default)]
+    layer: LayerBody,
+    #[serde(default)]
+    dry_run: bool,
+}
+
+/// The body of `POST /v1/check/batch`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CheckBatch<'a> {
+    #[serde(borrow, deserialize_with = "checks")]
+    pub(super) checks: Vec<Check<'a>>,
+}
+
+impl Check<'_> {
+    pub(super) fn request(&self) -> Request<'_> {
+        Request {
+            domain: self.domain.as_deref(),
+            descriptor: self
+                .attributes
+                .0
+                .iter()
+                .map(|(name, value)| (&**name, &**value))
+                .collect::<Descriptor<'_>>(),
+            cost: self.cost.as_ref().map(|cost| cost.0.clone()).unwrap_or_default(),
+            layer: self.layer.0,
+            dry_run: self.dry_run,
+        }
+    }
+}
+
+/// Reads a body, or says what is wrong with which field of it.
+pub(super) fn body<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Problem> {
+    let bad = |detail: String| Problem::new(StatusCode::BAD_REQUEST, detail);
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Err(bad("the body is empty; send a JSON object".into()));
+    }
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let field = error.path().to_string();
+        let problem = bad(error.into_inner().to_string());
+        if field == "." { problem } else { problem.in_field(field) }
+    })?;
+    reader.end().map_err(|error| bad(error.to_string()))?;
+    Ok(value)
+}
+
+/// Names and values, in the order in which they came.
+#[derive(Debug, Default)]
+struct Attributes<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Attributes<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields;
+        impl<'de> Visitor<'de> for Fields {
+            type Value = Attributes<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of texts by attribute name")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut fields: Attributes<'de> = Attributes::default();
+                while let Some(Text(name)) = map.next_key()? {
+                    check_name("attribute", &name)?;
+                    if fields.0.iter().any(|(known, _)| *known == name) {
+                        return Err(A::Error::custom(format_args!("attribute `{name}` is given twice")));
+                    }
+                    if fields.0.len() == ATTRIBUTES_MAX {
+                        return Err(A::Error::custom(format_args!("more than {ATTRIBUTES_MAX} attributes")));
+                    }
+                    let Text(value) = map.next_value()?;
+                    check_value(&name, &value)?;
+                    fields.0.push((name, value));
+                }
+                Ok(fields)
+            }
+        }
+        deserializer.deserialize_map(Fields)
+    }
+}
+
+/// A name is visible ASCII: no control characters, no blanks, so that it is the same in every protocol.
+fn check_name<E: de::Error>(what: &str, name: &str) -> Result<(), E> {
+    if !name.is_empty() && name.len() <= NAME_MAX && name.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Ok(());
+    }
+    Err(E::custom(format_args!(
+        "the name of an {what} is 1 to {NAME_MAX} visible ASCII characters without blanks, not {:?}",
+        name.chars().take(40).collect::<String>()
+    )))
+}
+
+fn check_value<E: de::Error>(name: &str, value: &str) -> Result<(), E> {
+    if value.len() > VALUE_MAX {
+        return Err(E::custom(format_args!(
+            "the value of attribute `{name}` has {} bytes, more than {VALUE_MAX}",
+            value.len()
+        )));
+    }
+    if name == CLIENT_IP && !value.trim().is_empty() && address::parse(value).is_none() {
+        return Err(E::custom(format_args!("attribute `{CLIENT_IP}` is not an address")));
+    }
+    Ok(())
+}
+
+/// A text that is borrowed from the body where it can be.
+struct Text<'a>(Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(transparent)]
+        struct Borrowed<'a>(#[serde(borrow)] Cow<'a, str>);
+        Borrowed::deserialize(deserializer).map(|Borrowed(text)| Self(text))
+    }
+}
+
+/// `40`, or amounts by unit: `{"units": 40, "tokens": 900}`.
+#[derive(Debug)]
+struct CostBody(Cost);
+
+/// A whole number that fits 64 bits.
+struct Amount(u64);
+
+impl<'de> Deserialize<'de> for Amount {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Number;
+        impl Visitor<'_> for Number {
+            type Value = Amount;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "a whole number from 0 to {}", u64::MAX)
+            }
+
+            fn visit_u64<E: de::Error>(self, amount: u64) -> Result<Amount, E> {
+                Ok(Amount(amount))
+            }
+        }
+        deserializer.deserialize_u64(Number)
+    }
+}
+
+impl<'de> Deserialize<'de> for CostBody {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NumberOrUnits;
+        impl<'de> Visitor<'de> for NumberOrUnits {
+            type Value = CostBody;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "a whole number from 0 to {}, or an object of them by unit", u64::MAX)
+            }
+
+            fn visit_u64<E: de::Error>(self, amount: u64) -> Result<CostBody, E> {
+                Ok(CostBody(Cost::units(amount)))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<CostBody, A::Error> {
+                let mut cost = Cost::unsaid();
+                let mut count = 0;
+                while let Some(Text(unit)) = map.next_key()? {
+                    check_name("unit", &unit)?;
+                    if unit == REQUESTS {
+                        return Err(A::Error::custom("every request is one of `requests`; leave it out"));
+                    }
+                    if cost.of(&unit).is_some() {
+                        return Err(A::Error::custom(format_args!("unit `{unit}` is given twice")));
+                    }
+                    count += 1;
+                    if count > ATTRIBUTES_MAX {
+                        return Err(A::Error::custom(format_args!("more than {ATTRIBUTES_MAX} units")));
+                    }
+                    let Amount(amount) = map.next_value()?;
+                    cost = cost.with(&unit, amount);
+                }
+                Ok(CostBody(cost))
+            }
+        }
+        deserializer.deserialize_any(NumberOrUnits)
+    }
+}
+
+#[derive(Debug, Default)]
+struct LayerBody(Layer);
+
+impl<'de> Deserialize<'de> for LayerBody {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Text(word) = Text::deserialize(deserializer)?;
+        match Layer::parse(&word) {
+            Some(layer) => Ok(Self(layer)),
+            None => Err(D::Error::invalid_value(Unexpected::Str(&word), &"one of edge, gateway, service")),
+        }
+    }
+}
+
+fn checks<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Check<'a>>, D::Error> {
+    struct List;
+    impl<'de> Visitor<'de> for List {
+        type Value = Vec<Check<'de>>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list of checks")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+            let mut checks = Vec::new();
+            while let Some(check) = seq.next_element()? {
+                if checks.len() == CHECKS_MAX {
+                    return Err(A::Error::custom(format_args!("more than {CHECKS_MAX} checks in a batch")));
+                }
+                checks.push(check);
+            }
+            Ok(checks)
+        }
+    }
+    deserializer.deserialize_seq(List)
+}
