@@ -1,0 +1,102 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use weir_runtime::RawSettings;
+
+/// A distributed rate limiter: one policy file, exact, explainable.
+#[derive(Debug, Parser)]
+#[command(version, disable_help_subcommand = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run the decision service
+    Serve(Box<ServeArgs>),
+    /// Check policy files
+    Validate(ValidateArgs),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ServeArgs {
+    /// The policy file; without one, the example of the credit bureau
+    pub(crate) file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
+}
+
+/// Each of these can also be given as an environment variable.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct SettingsArgs {
+    /// Where the HTTP door listens, or `off`
+    #[arg(long, value_name = "ADDRESS", env = "WEIR_HTTP", default_value = "0.0.0.0:8080")]
+    http: String,
+    /// Where the admin port (/livez, /readyz, /metrics) listens, or `off`
+    #[arg(long, value_name = "ADDRESS", env = "WEIR_ADMIN", default_value = "127.0.0.1:6070")]
+    admin: String,
+    /// Where the counting is done
+    #[arg(long, value_name = "URL", env = "WEIR_STORE", default_value = "memory:")]
+    store: String,
+    /// What happens to requests of an unknown domain: `refuse` (404) or `admit`
+    #[arg(long, value_name = "WORD", env = "WEIR_UNKNOWN_DOMAIN", default_value = "refuse")]
+    unknown_domain: String,
+    /// Send the older X-RateLimit-Limit, -Remaining and -Reset as well: `off` or `on`
+    #[arg(long, value_name = "WORD", env = "WEIR_LEGACY_FIELDS", default_value = "off")]
+    legacy_fields: String,
+    /// The largest request body
+    #[arg(long, value_name = "BYTES", env = "WEIR_BODY_MAX", default_value = "1000000")]
+    body_max: String,
+    /// How long open requests may take after a stop is asked for
+    #[arg(long, value_name = "SECONDS", env = "WEIR_DRAIN", default_value = "10")]
+    drain: String,
+    /// A file with the secret that keys are hashed with (or `WEIR_KEY_SECRET`); by default drawn at random
+    #[arg(long, value_name = "FILE", env = "WEIR_KEY_SECRET_FILE")]
+    key_secret_file: Option<PathBuf>,
+    /// The form of the log: `text`, `json`, or `auto` (text on a terminal)
+    #[arg(long, value_name = "WORD", env = "WEIR_LOG_FORMAT", default_value = "auto")]
+    log_format: String,
+    /// What is logged: a level, or directives such as `info,weir_server=debug`
+    #[arg(long, value_name = "LEVEL", env = "WEIR_LOG", default_value = "info")]
+    log: String,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ValidateArgs {
+    /// The policy files
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// How the result is written
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = Output::Text)]
+    pub(crate) output: Output,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// For people
+    Text,
+    /// For scripts
+    Json,
+}
+
+impl SettingsArgs {
+    /// As typed. The secret has no flag: arguments can be read by every process of the machine.
+    pub(crate) fn raw(self) -> RawSettings {
+        RawSettings {
+            http: self.http,
+            admin: self.admin,
+            store: self.store,
+            unknown_domain: self.unknown_domain,
+            legacy_fields: self.legacy_fields,
+            body_max: self.body_max,
+            drain: self.drain,
+            key_secret: std::env::var("WEIR_KEY_SECRET").ok(),
+            key_secret_file: self.key_secret_file,
+            log_format: self.log_format,
+            log: self.log,
+        }
+    }
+}

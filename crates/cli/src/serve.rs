@@ -1,0 +1,131 @@
+//! `weir serve`: a node with its doors.
+
+use std::io::IsTerminal as _;
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, bail};
+use tokio::task::JoinSet;
+use weir_core::Limiter;
+use weir_core::file::Severity;
+use weir_runtime::{
+    Address, Listener, LoadError, Node, PolicySource, Settings, Shutdown, StoreSetting, Telemetry, admin,
+    logs,
+};
+use weir_server::door::http;
+use weir_store::MemoryStore;
+
+use crate::args::ServeArgs;
+use crate::{NO, complain, say};
+
+pub(crate) fn run(args: ServeArgs) -> Result<ExitCode> {
+    let settings = args.settings.raw().settle()?;
+    logs::start(settings.log_format, &settings.log).context("--log")?;
+    let source = args.file.map_or(PolicySource::Example, PolicySource::File);
+    let loaded = match source.load(&settings.key_secret) {
+        Ok(loaded) => loaded,
+        Err(LoadError::Broken(report)) => {
+            complain(&report.render(Severity::Error, std::io::stderr().is_terminal()));
+            complain("\nweir: not started: the policy file has mistakes");
+            return Ok(ExitCode::from(NO));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    if !loaded.warnings.is_empty() {
+        complain(&loaded.warnings.render(Severity::Warning, std::io::stderr().is_terminal()));
+    }
+    let store = match settings.store {
+        StoreSetting::Memory => Arc::new(MemoryStore::new()),
+    };
+    let gauge = store.clone();
+    let telemetry = Telemetry::new(&loaded.policies, move || gauge.keys_held());
+    let mut limiter = Limiter::new(loaded.policies, store);
+    if settings.admits_unknown_domains {
+        limiter = limiter.admitting_unknown_domains();
+    }
+    let shutdown = Shutdown::new();
+    let node = Arc::new(Node::new(limiter, telemetry, shutdown.clone()));
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(serve(node, &settings, &shutdown, &source))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+type MemoryNode = Node<Arc<MemoryStore>>;
+
+async fn serve(
+    node: Arc<MemoryNode>,
+    settings: &Settings,
+    shutdown: &Shutdown,
+    source: &PolicySource,
+) -> Result<()> {
+    shutdown.on_signals()?;
+    let door = bind("http", settings.http).await?;
+    let admin_port = bind("admin", settings.admin).await?;
+    let Some(door) = door else { bail!("every door is off: give --http an address") };
+    let http_settings =
+        http::HttpSettings { body_max: settings.body_max, legacy_fields: settings.legacy_fields };
+    let address = door.address();
+    let admin_address = admin_port.as_ref().map(Listener::address);
+    let mut doors = JoinSet::new();
+    doors.spawn(door.serve(http::router(node.clone(), http_settings), shutdown.clone(), settings.drain));
+    if let Some(port) = admin_port {
+        doors.spawn(port.serve(admin::router(node.clone()), shutdown.clone(), settings.drain));
+    }
+    let policies = node.policies();
+    tracing::info!(
+        http = %address,
+        admin = admin_address.map(tracing::field::display),
+        policies = policies.policies().len(),
+        domain = policies.domain(),
+        source = source.name(),
+        "listening"
+    );
+    tracing::warn!("counting in memory: several nodes would each enforce the whole limit");
+    if std::io::stdout().is_terminal() {
+        say(&welcome(address, admin_address, source));
+    }
+    shutdown.asked().await;
+    tracing::info!("stopping");
+    doors.join_all().await;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+async fn bind(flag: &str, address: Address) -> Result<Option<Listener>> {
+    match address {
+        Address::Off => Ok(None),
+        Address::At(address) => {
+            let listener = Listener::bind(address).await;
+            listener.map(Some).with_context(|| format!("--{flag} {address}: cannot listen there"))
+        }
+    }
+}
+
+fn welcome(http: SocketAddr, admin: Option<SocketAddr>, source: &PolicySource) -> String {
+    let http = reachable(http);
+    let mut lines = vec![String::new(), format!("Weir answers at http://{http}")];
+    lines.extend(admin.map(|admin| format!("Metrics are at http://{}/metrics", reachable(admin))));
+    if matches!(source, PolicySource::Example) {
+        let check = |path| {
+            format!(
+                r#"curl -i http://{http}/v1/check --json '{{"attributes":{{"tenant":"acme","path":"{path}"}}}}'"#
+            )
+        };
+        lines.extend([
+            String::new(),
+            "Tenant acme has 100 units a minute; a report costs 1, a full one 40:".into(),
+            String::new(),
+            check("/v1/report/7"),
+            check("/v1/report/full"),
+            String::new(),
+            "Ask for the full one three times: the third is a 429 that costs nothing, and says when to retry.".into(),
+        ]);
+    }
+    lines.join("\n")
+}
+
+/// An address that a client on this machine can use.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() { SocketAddr::from(([127, 0, 0, 1], address.port())) } else { address }
+}

@@ -1,0 +1,126 @@
+//! `weir validate`: what is wrong with policy files, or what they say.
+
+use std::io::IsTerminal as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use weir_core::file::{Loaded, Report, Severity};
+use weir_core::{Allowance, KeySecret, Policy, PolicySet};
+use weir_runtime::{LoadError, PolicySource};
+
+use crate::args::{Output, ValidateArgs};
+use crate::{NO, say};
+
+pub(crate) fn run(args: &ValidateArgs) -> Result<ExitCode> {
+    let mut good = true;
+    let mut results = Vec::new();
+    for file in &args.files {
+        // Nothing is counted, so any secret will do.
+        let loaded = match PolicySource::File(file.clone()).load(&KeySecret::new([0; 16])) {
+            Ok(loaded) => Ok(loaded),
+            Err(LoadError::Broken(report)) => Err(report),
+            Err(error) => return Err(error.into()),
+        };
+        good &= loaded.is_ok();
+        match args.output {
+            Output::Text => say(&text(file, &loaded)),
+            Output::Json => results.push(object(file, &loaded)),
+        }
+    }
+    if args.output == Output::Json {
+        say(&format!("{:#}", Value::Array(results)));
+    }
+    Ok(if good { ExitCode::SUCCESS } else { ExitCode::from(NO) })
+}
+
+fn text(file: &Path, loaded: &Result<Loaded, Report>) -> String {
+    let colours = std::io::stdout().is_terminal();
+    match loaded {
+        Err(report) => {
+            let count = report.problems().len();
+            let errors = if count == 1 { "error" } else { "errors" };
+            format!("{}\n\n{}: {count} {errors}", report.render(Severity::Error, colours), file.display())
+        }
+        Ok(Loaded { policies, warnings }) => {
+            let mut lines = Vec::new();
+            if !warnings.is_empty() {
+                lines.push(warnings.render(Severity::Warning, colours) + "\n");
+            }
+            lines.push(format!("{}: good; domain `{}`", file.display(), policies.domain()));
+            lines.extend(policies.policies().iter().map(|policy| format!("  {}", line(policies, policy))));
+            let given = given_by_callers(policies);
+            if !given.is_empty() {
+                lines.push(format!("  attributes that callers give: {}", given.join(", ")));
+            }
+            lines.join("\n")
+        }
+    }
+}
+
+fn line(policies: &PolicySet, policy: &Policy) -> String {
+    let allowance = match policy.allowance {
+        Allowance::Unlimited => "unlimited".to_owned(),
+        Allowance::Limited(rule) => {
+            let quota = rule.quota;
+            let (limit, window, burst) = (quota.limit(), quota.window(), quota.capacity());
+            let at_once = if burst == limit { String::new() } else { format!(", {burst} at once") };
+            format!(
+                "{limit} {} per {window}{at_once}, {}, tick {}",
+                policy.unit,
+                rule.algorithm,
+                quota.tick()
+            )
+        }
+    };
+    format!("{} {}: {allowance}, {}", policy.name, policies.key_text(policy), policy.mode)
+}
+
+fn given_by_callers(policies: &PolicySet) -> Vec<&str> {
+    let mut given: Vec<&str> = policies.given_by_callers().collect();
+    given.sort_unstable();
+    given
+}
+
+fn object(file: &Path, loaded: &Result<Loaded, Report>) -> Value {
+    match loaded {
+        Err(report) => json!({ "file": file, "valid": false, "errors": problems(report) }),
+        Ok(Loaded { policies, warnings }) => json!({
+            "file": file,
+            "valid": true,
+            "domain": policies.domain(),
+            "warnings": problems(warnings),
+            "policies": policies.policies().iter().map(|policy| policy_object(policies, policy)).collect::<Vec<_>>(),
+            "given_by_callers": given_by_callers(policies),
+        }),
+    }
+}
+
+fn problems(report: &Report) -> Vec<Value> {
+    let object = |problem| {
+        let (line, column) = report.place(problem);
+        json!({ "line": line, "column": column, "message": problem.message, "hint": problem.hint })
+    };
+    report.problems().iter().map(object).collect()
+}
+
+fn policy_object(policies: &PolicySet, policy: &Policy) -> Value {
+    let quota = match policy.allowance {
+        Allowance::Unlimited => Value::Null,
+        Allowance::Limited(rule) => json!({
+            "limit": rule.quota.limit(),
+            "window_ns": rule.quota.window().nanos(),
+            "burst": rule.quota.capacity(),
+            "algorithm": rule.algorithm.as_str(),
+            "tick_ns": rule.quota.tick().nanos(),
+        }),
+    };
+    json!({
+        "name": policy.name,
+        "key": policies.key_text(policy),
+        "mode": policy.mode.as_str(),
+        "unit": policy.unit,
+        "quota": quota,
+    })
+}
