@@ -107,19 +107,14 @@ fn welcome(http: SocketAddr, admin: Option<SocketAddr>, source: &PolicySource) -
     let mut lines = vec![String::new(), format!("Weir answers at http://{http}")];
     lines.extend(admin.map(|admin| format!("Metrics are at http://{}/metrics", reachable(admin))));
     if matches!(source, PolicySource::Example) {
-        let check = |path| {
-            format!(
-                r#"curl -i http://{http}/v1/check --json '{{"attributes":{{"tenant":"acme","path":"{path}"}}}}'"#
-            )
-        };
+        let check = |body| format!("curl -i http://{http}/v1/check --json '{body}'");
         lines.extend([
-            String::new(),
-            "Tenant acme has 100 units a minute; a report costs 1, a full one 40:".into(),
-            String::new(),
-            check("/v1/report/7"),
-            check("/v1/report/full"),
-            String::new(),
-            "Ask for the full one three times: the third is a 429 that costs nothing, and says when to retry.".into(),
+            "\nTenant acme has 100 units a minute. A report costs 1, a full one 40, and what does not fit is a 429 \
+             that costs nothing:\n"
+                .into(),
+            check(r#"{"attributes":{"tenant":"acme","path":"/v1/report/7"}}"#),
+            check(r#"{"attributes":{"tenant":"acme","path":"/v1/report/full"}}"#),
+            check(r#"{"attributes":{"tenant":"acme"},"cost":100}"#),
         ]);
     }
     lines.join("\n")

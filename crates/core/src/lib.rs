@@ -38,7 +38,7 @@ pub use decision::{Decision, Outcome};
 pub use key::{Key, KeyBuilder, KeySecret, SecretTooShort};
 pub use limiter::{Limiter, UnknownDomainAt};
 pub use operation::{
-    Answer, Batch, BatchAnswer, Group, GroupAnswer, Operation, Receipt, Rule, Settled, settle,
+    Answer, Batch, BatchAnswer, Group, GroupAnswer, Operation, Receipt, Rule, Settled, decide_group,
 };
 pub use policy::{
     Allowance, Charge, Charges, Mode, Notes, OnMissing, Policy, PolicySet, Posture, UnknownDomain,

@@ -109,7 +109,11 @@ const CACHEABLE_MAX: Span = Span::from_secs(1);
 /// Decides a group, all or nothing: if every enforced operation is admitted, all that are admitted are
 /// charged; otherwise nothing is. Pure: `states` yields what is held for each operation, and the caller
 /// applies the changes before anyone else sees those keys.
-pub fn settle<'s>(group: &[Operation], states: impl Fn(usize) -> StateRef<'s>, now: Timestamp) -> Settled {
+pub fn decide_group<'s>(
+    group: &[Operation],
+    states: impl Fn(usize) -> StateRef<'s>,
+    now: Timestamp,
+) -> Settled {
     let steps: SmallVec<[Step; 2]> =
         group.iter().enumerate().map(|(i, o)| o.rule.decide(states(i), o.op, now)).collect();
     let refused =

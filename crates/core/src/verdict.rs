@@ -174,7 +174,7 @@ impl Verdict {
     /// The indices of shadow policies that would have refused this request, which was admitted.
     pub fn would_block(&self) -> impl Iterator<Item = usize> {
         let shadows = self.judgements().filter(|(policy, _)| !policy.is_enforced());
-        let blocking = shadows.filter(|(_, judgement)| judgement.outcome() != Outcome::Allow);
+        let blocking = shadows.filter(|(_, j)| matches!(j.outcome(), Outcome::Deny | Outcome::Never));
         blocking.filter(|_| self.is_admitted()).map(|(_, judgement)| judgement.index)
     }
 }

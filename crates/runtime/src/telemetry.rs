@@ -90,12 +90,8 @@ impl std::fmt::Debug for KeysHeld {
 impl Collector for KeysHeld {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
         let gauge = ConstGauge::new(i64::try_from((self.0)()).unwrap_or(i64::MAX));
-        let metric = encoder.encode_descriptor(
-            "weir_keys_held",
-            "Keys that the store holds",
-            None,
-            gauge.metric_type(),
-        )?;
+        let metric =
+            encoder.encode_descriptor("keys_held", "Keys that the store holds", None, gauge.metric_type())?;
         gauge.encode(metric)
     }
 }

@@ -5,7 +5,7 @@ mod shard;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use smallvec::SmallVec;
-use weir_core::{Batch, BatchAnswer, Group, GroupAnswer, Key, State, StateRef, Store, settle};
+use weir_core::{Batch, BatchAnswer, Group, GroupAnswer, Key, State, StateRef, Store, decide_group};
 
 use crate::clock::{Clock, SystemClock};
 use shard::Shard;
@@ -64,7 +64,7 @@ impl<C: Clock> MemoryStore<C> {
             Some(Some(state)) => StateRef::Cell(state),
             _ => StateRef::Fresh,
         };
-        let settled = settle(group, state, now);
+        let settled = decide_group(group, state, now);
         let commit = |(operation, (answer, change)): (&weir_core::Operation, _)| {
             if let Some(shard) = shard_of(&mut held, operation.key) {
                 shard.write(operation.key, &operation.rule, change, now);

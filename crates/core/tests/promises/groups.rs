@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use weir_core::{
-    Algorithm, Answer, Change, Key, Op, Operation, Outcome, Rule, Span, State, StateRef, Timestamp, settle,
+    Algorithm, Answer, Change, Key, Op, Operation, Outcome, Rule, Span, State, StateRef, Timestamp,
+    decide_group,
 };
 
 use crate::{hold, rules};
@@ -35,7 +36,8 @@ fn promise_3_all_or_nothing_over_every_mix_of_algorithms() {
             let fits: Vec<bool> =
                 (0..group.len()).map(|i| alone(i).decision.outcome == Outcome::Allow).collect();
             let admitted = group.iter().zip(&fits).all(|(operation, fits)| *fits || !operation.enforced);
-            let settled = settle(&group, |i| states[i].as_ref().map_or(StateRef::Fresh, StateRef::Cell), now);
+            let settled =
+                decide_group(&group, |i| states[i].as_ref().map_or(StateRef::Fresh, StateRef::Cell), now);
             prop_assert_eq!(settled.len(), group.len());
             for (i, (answer, change)) in settled.iter().enumerate() {
                 let Answer::Decided { decision, receipt, .. } = answer else { panic!() };

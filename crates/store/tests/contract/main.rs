@@ -135,7 +135,7 @@ macro_rules! contract {
     ($name:ident, $fixture:ty) => {
         mod $name {
             use super::{algorithms, groups, races};
-            contract!(@ $fixture, algorithms:
+            contract!(@ 4, $fixture, algorithms:
                 t01_clock_steps_back,
                 t05_a_cost_that_overflows_is_never_admitted,
                 t06_very_high_rates,
@@ -154,23 +154,27 @@ macro_rules! contract {
                 a_reset_forgets_all_use,
                 expired_keys_go_when_room_is_needed,
             );
-            contract!(@ $fixture, groups:
+            contract!(@ 4, $fixture, groups:
                 c05_a_refused_request_consumes_nothing,
                 c05_the_refused_group_reports_what_is_still_there,
                 a_shadow_is_charged_only_when_it_and_all_others_admit,
                 a_batch_is_decided_as_if_its_groups_came_one_by_one,
                 a_denial_may_be_cached_for_as_long_as_it_says,
             );
-            contract!(@ $fixture, races:
+            contract!(@ 4, $fixture, races:
                 m03_a_thousand_at_once_on_a_limit_of_five,
                 m03_two_limits_at_once,
                 m03_while_other_keys_come_and_go,
             );
+            mod sixteen_threads {
+                use super::races;
+                contract!(@ 16, $fixture, races: m03_a_thousand_at_once_on_a_limit_of_five);
+            }
         }
     };
-    (@ $fixture:ty, $module:ident: $($case:ident),+ $(,)?) => {
+    (@ $threads:literal, $fixture:ty, $module:ident: $($case:ident),+ $(,)?) => {
         $(
-            #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+            #[tokio::test(flavor = "multi_thread", worker_threads = $threads)]
             async fn $case() {
                 $module::$case::<$fixture>().await;
             }

@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 
 use axum::http::StatusCode;
+use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, de};
 use weir_core::{CLIENT_IP, Cost, Descriptor, Layer, REQUESTS, Request, address};
@@ -67,13 +69,36 @@ pub(super) fn body<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Problem
         return Err(bad("the body is empty; send a JSON object".into()));
     }
     let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
-        let field = error.path().to_string();
+    let Object(value) = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        // `.` is the whole body; `?` is a place whose name was not read yet.
+        let path = error.path().to_string();
+        let field = path.trim_end_matches('?').trim_end_matches('.').to_owned();
         let problem = bad(error.into_inner().to_string());
-        if field == "." { problem } else { problem.in_field(field) }
+        if field.is_empty() { problem } else { problem.in_field(field) }
     })?;
     reader.end().map_err(|error| bad(error.to_string()))?;
     Ok(value)
+}
+
+/// An object and nothing else: derived readers would also take a list of the fields in their order.
+struct Object<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ObjectOf<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectOf<T> {
+            type Value = Object<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(Object)
+            }
+        }
+        deserializer.deserialize_map(ObjectOf(PhantomData))
+    }
 }
 
 /// Names and values, in the order in which they came.
@@ -235,7 +260,7 @@ fn checks<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Chec
 
         fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
             let mut checks = Vec::new();
-            while let Some(check) = seq.next_element()? {
+            while let Some(Object(check)) = seq.next_element()? {
                 if checks.len() == CHECKS_MAX {
                     return Err(A::Error::custom(format_args!("more than {CHECKS_MAX} checks in a batch")));
                 }

@@ -1,0 +1,110 @@
+//! A running `weir serve` in the hands of a test, on free ports of the loopback interface.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, ChildStderr, ExitStatus, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// A reply that takes longer fails the test instead of hanging it.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(crate) struct Node {
+    child: Child,
+    log: BufReader<ChildStderr>,
+    pub(crate) http: SocketAddr,
+    pub(crate) admin: SocketAddr,
+}
+
+impl Node {
+    pub(crate) fn start(args: &[&str]) -> Self {
+        let fixed = ["serve", "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-format", "json"];
+        let mut command = super::weir(&[&fixed[..], args].concat());
+        let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let log = BufReader::new(child.stderr.take().unwrap());
+        let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
+        let mut node = Self { child, log, http: nowhere, admin: nowhere };
+        let listening = node.logged("listening");
+        let address = |name: &str| listening[name].as_str().unwrap().parse().unwrap();
+        (node.http, node.admin) = (address("http"), address("admin"));
+        node
+    }
+
+    /// Reads the log up to the event with this message.
+    pub(crate) fn logged(&mut self, message: &str) -> Value {
+        let mut seen = String::new();
+        loop {
+            let start = seen.len();
+            assert!(self.log.read_line(&mut seen).unwrap() > 0, "the log ended without {message:?}:\n{seen}");
+            if let Ok(event) = serde_json::from_str::<Value>(&seen[start..])
+                && event["message"] == message
+            {
+                return event;
+            }
+        }
+    }
+
+    pub(crate) fn terminate(&self) {
+        let pid = self.child.id().to_string();
+        assert!(std::process::Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    }
+
+    pub(crate) fn wait(&mut self) -> ExitStatus {
+        self.child.wait().unwrap()
+    }
+
+    /// `POST`s a body and returns the status and the body of the reply.
+    pub(crate) fn check(&self, body: &str) -> (u16, Value) {
+        let reply = exchange(self.http, post(body));
+        (reply.status, serde_json::from_str(&reply.body).unwrap())
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        // A test that failed leaves no process behind; one that passed has none to end.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+fn post(body: &str) -> String {
+    format!(
+        "POST /v1/check HTTP/1.1\r\nhost: weir\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+pub(crate) fn get(address: SocketAddr, path: &str) -> Reply {
+    exchange(address, format!("GET {path} HTTP/1.1\r\nhost: weir\r\nconnection: close\r\n\r\n"))
+}
+
+pub(crate) fn connect(address: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+pub(crate) fn exchange(address: SocketAddr, bytes: impl AsRef<[u8]>) -> Reply {
+    let mut stream = connect(address);
+    // A server that refuses early may close before everything is written.
+    let _ = stream.write_all(bytes.as_ref());
+    read_reply(&mut stream)
+}
+
+pub(crate) fn read_reply(stream: &mut TcpStream) -> Reply {
+    let mut bytes = Vec::new();
+    // A reset after the reply, where not everything was read, is no failure either.
+    let _ = stream.read_to_end(&mut bytes);
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+    let status = head.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
+    Reply { status, head: head.to_owned(), body: body.to_owned() }
+}

@@ -1,0 +1,82 @@
+//! `weir validate`: every mistake at once, or what the file says.
+
+use serde_json::{Value, json};
+
+use super::{EXAMPLE, file, run};
+
+const FIVE_MISTAKES: &str = "\
+domain: shop
+costs:
+  - { when: { path: /a/** }, cost: 1 }
+  - { when: { path: /a/b }, cost: 40 }
+policies:
+  - name: login
+    kee: [user]
+    quota: 5/minute
+  - name: login
+    quota: 100/month
+  - name: search
+    quota: 1.5/second
+";
+
+#[test]
+fn five_mistakes_are_five_precise_errors() {
+    let path = file("five.yaml", FIVE_MISTAKES);
+    let (code, stdout, _) = run(&["validate", &path]);
+    assert_eq!(code, Some(1));
+    for (line, underlined, message, hint) in [
+        (
+            "4:5",
+            "  - { when: { path: /a/b }, cost: 40 }",
+            "this cost rule can never apply",
+            "more particular rule first",
+        ),
+        ("7:5", "    kee: [user]", "unknown field `kee`", "did you mean `key`?"),
+        ("9:11", "  - name: login", "another policy called `login`", "names are unique"),
+        ("10:12", "    quota: 100/month", "`month` is a calendar window", "`30d`"),
+        ("12:12", "    quota: 1.5/second", "a fraction or exponent is not a count", "a whole number from 0"),
+    ] {
+        assert!(stdout.contains(&format!("--> {path}:{line}\n")), "{line}: {stdout}");
+        for said in [underlined, message, hint, "^^^"] {
+            assert!(stdout.contains(said), "{said}: {stdout}");
+        }
+    }
+    assert!(stdout.ends_with(": 5 errors\n"), "{stdout}");
+}
+
+#[test]
+fn a_good_file_is_told_policy_by_policy() {
+    let (code, stdout, _) = run(&["validate", EXAMPLE]);
+    let expected = format!(
+        "{EXAMPLE}: good; domain `credit-api`
+  per-tenant [tenant]: 100 units per 1m, token_bucket, tick 1ns, enforce
+  bureau-ceiling []: 2400 units per 1m, 600 at once, token_bucket, tick 1ns, enforce
+  requests-per-tenant.1s [tenant]: 20 requests per 1s, fixed_window, tick 1ns, shadow
+  requests-per-tenant.1m [tenant]: 300 requests per 1m, fixed_window, tick 1ns, shadow
+  attributes that callers give: path
+"
+    );
+    assert_eq!((code, stdout), (Some(0), expected));
+}
+
+#[test]
+fn scripts_read_json() {
+    let (code, stdout, _) =
+        run(&["validate", "--output", "json", EXAMPLE, &file("five_json.yaml", FIVE_MISTAKES)]);
+    assert_eq!(code, Some(1));
+    let results: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((&results[0]["valid"], &results[1]["valid"]), (&json!(true), &json!(false)));
+    assert_eq!(results[0]["policies"][1]["quota"]["burst"], 600);
+    let lines: Vec<_> =
+        results[1]["errors"].as_array().unwrap().iter().map(|e| e["line"].as_u64().unwrap()).collect();
+    assert_eq!(lines, [4, 7, 9, 10, 12]);
+}
+
+#[test]
+fn what_cannot_be_read_is_no_answer() {
+    let (code, _, stderr) = run(&["validate", "/nonexistent.yaml"]);
+    assert_eq!(code, Some(2));
+    assert!(stderr.contains("cannot read /nonexistent.yaml"));
+    assert_eq!(run(&["validate"]).0, Some(2), "a file is needed");
+    assert_eq!(run(&["validate", "/"]).0, Some(2), "a folder is no file");
+}
