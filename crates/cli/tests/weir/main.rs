@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
+mod documents;
 mod node;
 mod serve;
 mod validate;
@@ -11,6 +12,11 @@ use std::process::{Command, Output};
 
 const WEIR: &str = env!("CARGO_BIN_EXE_weir");
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/credit-bureau/policy.yaml");
+
+/// The project's folder.
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
 
 /// `weir` without the settings that the caller's environment may hold.
 fn weir(args: &[&str]) -> Command {

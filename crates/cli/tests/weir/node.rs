@@ -56,7 +56,14 @@ impl Node {
 
     /// `POST`s a body and returns the status and the body of the reply.
     pub(crate) fn check(&self, body: &str) -> (u16, Value) {
-        let reply = exchange(self.http, post(body));
+        self.post("/v1/check", body)
+    }
+
+    pub(crate) fn post(&self, path: &str, body: &str) -> (u16, Value) {
+        let length = body.len();
+        let head = format!("POST {path} HTTP/1.1\r\nhost: weir\r\ncontent-type: application/json\r\n");
+        let reply =
+            exchange(self.http, format!("{head}content-length: {length}\r\nconnection: close\r\n\r\n{body}"));
         (reply.status, serde_json::from_str(&reply.body).unwrap())
     }
 }
@@ -73,13 +80,6 @@ pub(crate) struct Reply {
     pub(crate) status: u16,
     pub(crate) head: String,
     pub(crate) body: String,
-}
-
-fn post(body: &str) -> String {
-    format!(
-        "POST /v1/check HTTP/1.1\r\nhost: weir\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
-        body.len()
-    )
 }
 
 pub(crate) fn get(address: SocketAddr, path: &str) -> Reply {

@@ -1,0 +1,77 @@
+//! What the documents show was run as it stands.
+
+use weir_core::KeySecret;
+use weir_core::file::load;
+
+use super::node::Node;
+use super::root;
+
+/// The fenced blocks of a document in this language.
+fn blocks(document: &str, language: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(root().join(document)).unwrap();
+    let fence = format!("```{language}\n");
+    text.split(&fence).skip(1).map(|rest| rest.split("```").next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn every_policy_file_in_the_documents_is_good() {
+    let mut seen = 0;
+    for document in ["README.md", "docs/policy-file.md"] {
+        for block in blocks(document, "yaml") {
+            let loaded =
+                load(document, block.as_bytes(), &KeySecret::new([1; 16])).unwrap_or_else(|e| panic!("{e}"));
+            assert!(loaded.warnings.is_empty(), "{document}: {:?}", loaded.warnings);
+            seen += 1;
+        }
+    }
+    assert_eq!(seen, 3);
+}
+
+#[test]
+fn every_request_in_the_documents_is_answered_as_they_say() {
+    for document in ["README.md", "examples/credit-bureau/README.md"] {
+        let node = Node::start(&[]);
+        let mut asked = 0;
+        for line in
+            blocks(document, "sh").iter().flat_map(|block| block.lines()).filter(|l| l.starts_with("curl"))
+        {
+            let (command, expected) =
+                line.split_once("  # ").unwrap_or_else(|| line.split_once(" # ").unwrap());
+            let body = command.split('\'').nth(1).unwrap();
+            let (status, verdict) = node.check(body);
+            assert_eq!(
+                format!("{status}, charged {}", verdict["charged"]),
+                expected.trim().trim_start_matches("# "),
+                "{line}"
+            );
+            asked += 1;
+        }
+        assert!(asked >= 3, "{document}");
+    }
+}
+
+#[test]
+fn every_body_in_the_page_of_the_http_door_is_understood() {
+    let node = Node::start(&[]);
+    let bodies = blocks("docs/http.md", "json");
+    let (check, answer, batch) = (&bodies[0], &bodies[1], &bodies[2]);
+    let (status, verdict) = node.check(check);
+    assert_eq!(status, 200);
+    let documented: serde_json::Value = serde_json::from_str(answer).unwrap();
+    let members = |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(members(&documented), members(&verdict));
+    let (status, verdicts) = node.post("/v1/check/batch", batch);
+    assert_eq!((status, verdicts["verdicts"].as_array().unwrap().len()), (200, 2));
+}
+
+#[test]
+fn every_setting_of_serve_is_documented() {
+    let page = std::fs::read_to_string(root().join("docs/running.md")).unwrap();
+    let (_, help, _) = super::run(&["serve", "--help"]);
+    let flags: Vec<&str> =
+        help.split_whitespace().filter(|word| word.starts_with("--") && *word != "--help").collect();
+    assert!(flags.len() >= 9);
+    for flag in flags {
+        assert!(page.contains(&format!("`{flag}`")), "docs/running.md does not tell of {flag}");
+    }
+}
