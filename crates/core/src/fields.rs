@@ -111,3 +111,15 @@ fn standing_parameters(out: &mut String, judgement: &Judgement, retry: Option<u6
         let _ = write!(out, ";t={seconds}");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn h01_a_wait_is_at_least_a_second_and_rounded_up() {
+        for (millis, seconds) in [(0, 1), (1, 1), (400, 1), (1_000, 1), (1_001, 2)] {
+            assert_eq!(retry_after_secs(Span::from_millis(millis)), seconds);
+        }
+    }
+}

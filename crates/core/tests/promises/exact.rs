@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use weir_core::{Algorithm, Change, Decision, Op, Outcome, Rule, Span, State, StateRef, Step, Timestamp};
 
-use crate::{hold, rules};
+use crate::{coarse_rules, hold, rules};
 
 /// What a history does next, after waiting some share of a window.
 #[derive(Clone, Debug)]
@@ -227,6 +227,27 @@ fn promise_5_a_charge_given_back_at_once_leaves_no_trace() {
             Ok(())
         });
     }
+}
+
+#[test]
+fn promise_6_a_retry_keeps_its_word_at_coarse_ticks_too() {
+    let asks = prop::collection::vec((0..3_000_000_000_u64, 1..200_u64), 1..40);
+    hold(500, (coarse_rules(), 1_u64 << 60..1 << 61, asks), |(rule, start, asks)| {
+        let tick = rule.quota.tick();
+        let mut key = Key { rule, state: None, now: Timestamp::from_nanos(start) };
+        key.apply(Op::Adjust(rule.quota.capacity() as i64));
+        for (wait, cost) in asks {
+            key.now = key.now.after(Span::from_nanos(wait));
+            if let Some(wait) = key.apply(Op::Take(cost)).decision.retry_after {
+                let then = key.now.after(wait);
+                prop_assert_eq!(then.nanos() % tick.nanos(), 0, "room comes as a tick begins");
+                let early = Timestamp::from_nanos(then.nanos() - 1);
+                prop_assert_eq!(key.step(Op::Take(cost), then).decision.outcome, Outcome::Allow);
+                prop_assert_eq!(key.step(Op::Take(cost), early).decision.outcome, Outcome::Deny);
+            }
+        }
+        Ok(())
+    });
 }
 
 #[test]

@@ -34,6 +34,19 @@ fn hold<S: Strategy>(cases: u32, inputs: S, property: impl Fn(S::Value) -> Resul
     }
 }
 
+/// Rules whose products fit 64 bits only at a tick of more than a nanosecond.
+fn coarse_rules() -> impl Strategy<Value = Rule> {
+    let month = 30 * 86_400_000_000_000;
+    (1_000_000_007..9_000_000_000_u64, 1_u64..5).prop_filter_map(
+        "a fraction that reduces too well",
+        move |(limit, months)| {
+            let quota =
+                Quota::settle(Algorithm::TokenBucket, limit, Span::from_nanos(month * months), None).ok()?;
+            (quota.tick() > Span::from_nanos(1)).then_some(Rule { algorithm: Algorithm::TokenBucket, quota })
+        },
+    )
+}
+
 const WINDOWS: [u64; 6] =
     [1_000_000, 7_000_001, 1_000_000_000, 60_000_000_000, 86_400_000_000_000, 999_999_937];
 

@@ -21,6 +21,15 @@ pub(super) async fn t01_clock_steps_back<F: Fixture>() {
     }
 }
 
+pub(super) async fn t01_a_window_never_goes_back<F: Fixture>() {
+    let (f, rule) = (F::at(START.after(secs(600))), window(3, secs(60)));
+    assert_eq!(admitted(&f, rule, 4).await, 3);
+    f.set(START.after(secs(590)));
+    assert_denied(&take(&f, rule, 1).await, secs(70));
+    f.set(START.after(secs(660)));
+    assert_eq!(admitted(&f, rule, 4).await, 3);
+}
+
 pub(super) async fn t05_a_cost_that_overflows_is_never_admitted<F: Fixture>() {
     for cost in [200_000_000, 1 << 32, i64::MAX as u64, u64::MAX] {
         let (f, rule) = (F::at(START), bucket(1, secs(86_400), 1));

@@ -137,6 +137,7 @@ macro_rules! contract {
             use super::{algorithms, groups, races};
             contract!(@ 4, $fixture, algorithms:
                 t01_clock_steps_back,
+                t01_a_window_never_goes_back,
                 t05_a_cost_that_overflows_is_never_admitted,
                 t06_very_high_rates,
                 t08_windows_longer_than_a_32_bit_timer,

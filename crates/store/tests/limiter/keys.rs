@@ -38,6 +38,12 @@ async fn k01_a_user_called_like_an_address_is_not_that_address() {
 }
 
 #[tokio::test]
+async fn k01_the_same_text_by_another_choice_is_another_key() {
+    let b = bench("policies:\n  - { name: p, key: [user | tenant], quota: 1/minute }\n");
+    both_admitted(&b, &[("user", "x")], &[("tenant", "x")]).await;
+}
+
+#[tokio::test]
 async fn k01_two_policies_or_domains_share_no_counter() {
     let b = bench(
         "policies:\n  - { name: a, key: [user], quota: 1/minute, when: { x: a } }\n\

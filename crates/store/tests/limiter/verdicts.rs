@@ -43,6 +43,12 @@ async fn never_governs_then_the_longest_denial_then_the_smallest_share() {
     b.clock.advance(secs(60));
     let refused = b.check_cost(&[], Cost::units(8)).await;
     assert_eq!((governing(&refused), refused.outcome()), ("day", Outcome::Deny));
+    let refused = b.check_cost(&[], Cost::units(10)).await;
+    assert_eq!(remaining(&refused), [10, 10, 5], "only the day is short of ten");
+    b.check_cost(&[], Cost::units(5)).await;
+    let refused = b.check_cost(&[], Cost::units(6)).await;
+    assert_eq!(refused.judgements().filter(|(_, j)| j.outcome() == Outcome::Deny).count(), 3);
+    assert_eq!((governing(&refused), refused.retry_after()), ("day", Some(secs(86_400 - 60))));
     assert_eq!(governing(&b.check_cost(&[], Cost::units(11)).await), "minute", "11 can never fit 10");
     let two = bench("policies:\n  - { name: a, quota: 5/minute }\n  - { name: b, quota: 5/minute }\n");
     assert_eq!(governing(&two.check(&[]).await), "a", "ties go by the order of the file");
