@@ -18,7 +18,7 @@ const FAILED: u8 = 2;
 fn main() -> ExitCode {
     let done = match args::Args::parse().command {
         args::Command::Serve(args) => serve::run(*args),
-        args::Command::Validate(args) => validate::run(&args),
+        args::Command::Validate(args) => Ok(validate::run(&args)),
     };
     match done {
         Ok(code) => code,

@@ -4,26 +4,32 @@ use std::io::IsTerminal as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::Result;
 use serde_json::{Value, json};
 use weir_core::file::{Loaded, Report, Severity};
 use weir_core::{Allowance, KeySecret, Policy, PolicySet};
 use weir_runtime::{LoadError, PolicySource};
 
 use crate::args::{Output, ValidateArgs};
-use crate::{NO, say};
+use crate::{FAILED, NO, complain, say};
 
-pub(crate) fn run(args: &ValidateArgs) -> Result<ExitCode> {
-    let mut good = true;
+pub(crate) fn run(args: &ValidateArgs) -> ExitCode {
+    let mut code = ExitCode::SUCCESS;
     let mut results = Vec::new();
+    let mut unreadable = None;
     for file in &args.files {
         // Nothing is counted, so any secret will do.
         let loaded = match PolicySource::File(file.clone()).load(&KeySecret::new([0; 16])) {
             Ok(loaded) => Ok(loaded),
             Err(LoadError::Broken(report)) => Err(report),
-            Err(error) => return Err(error.into()),
+            Err(error) => {
+                complain(&format!("weir: {error}"));
+                unreadable = Some(ExitCode::from(FAILED));
+                continue;
+            }
         };
-        good &= loaded.is_ok();
+        if loaded.is_err() {
+            code = ExitCode::from(NO);
+        }
         match args.output {
             Output::Text => say(&text(file, &loaded)),
             Output::Json => results.push(object(file, &loaded)),
@@ -32,7 +38,7 @@ pub(crate) fn run(args: &ValidateArgs) -> Result<ExitCode> {
     if args.output == Output::Json {
         say(&format!("{:#}", Value::Array(results)));
     }
-    Ok(if good { ExitCode::SUCCESS } else { ExitCode::from(NO) })
+    unreadable.unwrap_or(code)
 }
 
 fn text(file: &Path, loaded: &Result<Loaded, Report>) -> String {

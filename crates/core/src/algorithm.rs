@@ -11,13 +11,15 @@ use crate::quota::Quota;
 use crate::time::{Span, Timestamp};
 use crate::words::words;
 
-/// How a policy counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Algorithm {
-    /// A level that rises by the cost and leaks at the rate; admits what fits under the burst.
-    TokenBucket,
-    /// A counter per window of the clock; admits what fits under the limit.
-    FixedWindow,
+words! {
+    /// How a policy counts.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Algorithm {
+        /// A level that rises by the cost and leaks at the rate; admits what fits under the burst.
+        TokenBucket = "token_bucket",
+        /// A counter per window of the clock; admits what fits under the limit.
+        FixedWindow = "fixed_window",
+    }
 }
 
 /// Sixteen bytes that belong to one key. What they mean, only the algorithm knows.
@@ -65,6 +67,17 @@ pub enum Change {
     Clear,
 }
 
+impl Change {
+    /// Does to `held` what a store does to a key's state.
+    pub fn apply_to(self, held: &mut Option<State>) {
+        match self {
+            Self::Keep => {}
+            Self::Put(state) => *held = Some(state),
+            Self::Clear => *held = None,
+        }
+    }
+}
+
 /// The result of deciding one operation on one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
@@ -75,8 +88,6 @@ pub struct Step {
     /// The instant to which the charge belongs, where one was made.
     pub charged_at: Option<Timestamp>,
 }
-
-words!(Algorithm { TokenBucket = "token_bucket", FixedWindow = "fixed_window" });
 
 impl Algorithm {
     /// Decides one operation on one key. Pure: the same arguments give the same step; the store applies the
@@ -97,7 +108,7 @@ impl Algorithm {
     }
 
     /// The state that means under `to` what `state` meant under `from`, for a key whose quota was changed.
-    /// Rounds towards more use: no debt is forgiven.
+    /// Rounds towards more use. What leaks from its instant on, leaks at the new rate.
     pub fn rebase(self, state: &State, from: &Quota, to: &Quota) -> State {
         match self {
             Self::TokenBucket => token_bucket::rebase(state, from, to),
@@ -108,7 +119,10 @@ impl Algorithm {
 
     /// Whether a policy may name a burst apart from its limit.
     pub const fn has_burst(self) -> bool {
-        matches!(self, Self::TokenBucket)
+        match self {
+            Self::TokenBucket => true,
+            Self::FixedWindow => false,
+        }
     }
 
     /// The window as part of a key's identity; `None` where use survives a changed window.

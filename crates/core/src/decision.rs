@@ -3,20 +3,20 @@
 use crate::time::Span;
 use crate::words::words;
 
-/// The kinds of answer, for one policy and for a whole request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Outcome {
-    /// Admitted.
-    Allow,
-    /// Refused now; the same request is admitted later.
-    Deny,
-    /// Refused, and waiting is pointless: the cost is more than the quota can ever hold.
-    Never,
-    /// Refused because the store could not answer and the policy is closed.
-    Unavailable,
+words! {
+    /// The kinds of answer, for one policy and for a whole request.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Outcome {
+        /// Admitted.
+        Allow = "allow",
+        /// Refused now; the same request is admitted later.
+        Deny = "deny",
+        /// Refused, and waiting is pointless: the cost is more than the quota can ever hold.
+        Never = "never",
+        /// Refused because the store could not answer and the policy is closed.
+        Unavailable = "unavailable",
+    }
 }
-
-words!(Outcome { Allow = "allow", Deny = "deny", Never = "never", Unavailable = "unavailable" });
 
 /// The answer of one algorithm about one key, and where the allowance stands after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

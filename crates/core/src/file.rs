@@ -12,12 +12,15 @@ mod checks;
 mod conditions;
 mod fields;
 mod policies;
+mod quotas;
 mod read;
+mod replaces;
 mod report;
 mod scalar;
 mod schema;
 mod shape;
 mod tree;
+mod warnings;
 
 pub use report::{Problem, Report, Severity};
 pub use schema::json_schema;

@@ -41,7 +41,7 @@ pub use operation::{
     Answer, Batch, BatchAnswer, Group, GroupAnswer, Operation, Receipt, Rule, Settled, decide_group,
 };
 pub use policy::{
-    Allowance, Charge, Charges, Mode, Notes, OnMissing, Policy, PolicySet, Posture, UnknownDomain,
+    Allowance, Charge, Charges, Demand, Mode, Notes, OnMissing, Policy, PolicySet, Posture, UnknownDomain,
 };
 pub use quota::{Quota, QuotaError, WINDOW_MAX, WINDOW_MIN};
 pub use request::{CLIENT_IP, Descriptor, Layer, PATH, Request};

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::operation::Receipt;
+use smallvec::SmallVec;
+
+use crate::operation::{Batch, BatchAnswer, Group, GroupAnswer, Receipt};
 use crate::policy::{Charges, PolicySet, UnknownDomain};
 use crate::request::Request;
 use crate::store::Store;
@@ -49,19 +51,46 @@ impl<S: Store> Limiter<S> {
     }
 
     /// Decides one request: all or nothing over every policy that matches it.
+    ///
+    /// # Errors
+    ///
+    /// The request names a domain that has no policies here; nothing was charged.
     pub async fn check(&self, request: &Request<'_>) -> Result<Verdict, UnknownDomain> {
         let charges = self.charges(request)?;
-        let answers = self.store.apply(Charges::batch([&charges])).await;
-        Ok(Verdict::of(&self.policies, charges, answers.into_iter().next().unwrap_or_default()))
+        let answer = self.ask(std::slice::from_ref(&charges)).await.pop().unwrap_or_default();
+        let mut verdict = Verdict::of(&self.policies, charges, answer);
+        self.give_back(verdict.revoked()).await;
+        Ok(verdict)
     }
 
     /// Decides requests that came together, in order and independently of each other, in one call.
+    ///
+    /// # Errors
+    ///
+    /// One of them names a domain that has no policies here; nothing was charged for any.
     pub async fn check_all(&self, requests: &[Request<'_>]) -> Result<Vec<Verdict>, UnknownDomainAt> {
         let at = |(index, request)| self.charges(request).map_err(|reason| UnknownDomainAt { index, reason });
         let charges: Vec<Charges> = requests.iter().enumerate().map(at).collect::<Result<_, _>>()?;
-        let answers = self.store.apply(Charges::batch(&charges)).await;
-        let verdict = |(charges, answers)| Verdict::of(&self.policies, charges, answers);
-        Ok(charges.into_iter().zip(answers).map(verdict).collect())
+        let answers = self.ask(&charges).await;
+        let verdict = |(charges, answer)| Verdict::of(&self.policies, charges, answer);
+        let mut verdicts: Vec<Verdict> = charges.into_iter().zip(answers).map(verdict).collect();
+        self.give_back(verdicts.iter_mut().flat_map(Verdict::revoked)).await;
+        Ok(verdicts)
+    }
+
+    /// Asks the store about those charges that need it, and returns one answer for each of them.
+    async fn ask(&self, charges: &[Charges]) -> BatchAnswer {
+        let groups: SmallVec<[Group; 1]> = charges.iter().map(Charges::group).collect();
+        let asks: SmallVec<[bool; 8]> = groups.iter().map(|group| !group.is_empty()).collect();
+        let batch: Batch = groups.into_iter().filter(|group| !group.is_empty()).collect();
+        let mut answers = if batch.is_empty() {
+            BatchAnswer::new().into_iter()
+        } else {
+            self.store.apply(batch).await.into_iter()
+        };
+        // An answer that a store failed to give stays empty, and each policy then follows its posture.
+        let answer = |asked| if asked { answers.next().unwrap_or_default() } else { GroupAnswer::new() };
+        asks.into_iter().map(answer).collect()
     }
 
     fn charges(&self, request: &Request<'_>) -> Result<Charges, UnknownDomain> {
@@ -71,9 +100,13 @@ impl<S: Store> Limiter<S> {
         }
     }
 
-    /// Gives back what was charged, as far as it has not leaked away or expired since.
+    /// Gives back what was charged, as far as it has not leaked away or expired since. What the store cannot
+    /// take back just now stays charged, and leaks or expires in its time.
     pub async fn give_back(&self, receipts: impl IntoIterator<Item = Receipt>) {
-        let group = |receipt: Receipt| [receipt.give_back()].into_iter().collect();
-        self.store.apply(receipts.into_iter().map(group).collect()).await;
+        let group = |receipt: Receipt| -> Group { [receipt.give_back()].into_iter().collect() };
+        let batch: Batch = receipts.into_iter().map(group).collect();
+        if !batch.is_empty() {
+            self.store.apply(batch).await;
+        }
     }
 }

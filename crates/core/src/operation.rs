@@ -48,7 +48,10 @@ pub struct Operation {
 }
 
 /// Proof of a charge, and the only way to give it back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// It cannot be copied, since a store does not remember what was given back: a second time would take away
+/// what others have used since.
+#[derive(Debug, PartialEq, Eq)]
 pub struct Receipt {
     /// The key that was charged.
     pub key: Key,
@@ -68,7 +71,7 @@ impl Receipt {
     }
 }
 
-/// The operations of one request, each on a key of its own.
+/// The operations of one request, each on a key of its own: they are all decided on what was held before.
 pub type Group = SmallVec<[Operation; 2]>;
 
 /// Groups, decided in order as if they had come one by one. Owned, so that a caller who goes away in the
@@ -76,7 +79,7 @@ pub type Group = SmallVec<[Operation; 2]>;
 pub type Batch = SmallVec<[Group; 1]>;
 
 /// What came back for one operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The store decided.
     Decided {
@@ -104,6 +107,8 @@ pub type BatchAnswer = SmallVec<[GroupAnswer; 1]>;
 /// One answer and what the store has to do for it.
 pub type Settled = SmallVec<[(Answer, Change); 2]>;
 
+/// A store may be asked to forget use at any moment, and it may be given back: a cached denial is good for
+/// no longer than this.
 const CACHEABLE_MAX: Span = Span::from_secs(1);
 
 /// Decides a group, all or nothing: if every enforced operation is admitted, all that are admitted are
@@ -114,23 +119,31 @@ pub fn decide_group<'s>(
     states: impl Fn(usize) -> StateRef<'s>,
     now: Timestamp,
 ) -> Settled {
-    let steps: SmallVec<[Step; 2]> =
-        group.iter().enumerate().map(|(i, o)| o.rule.decide(states(i), o.op, now)).collect();
-    let refused =
-        group.iter().zip(&steps).any(|(o, step)| o.enforced && step.decision.outcome != Outcome::Allow);
-    let settle_one = |(i, (o, step)): (usize, (&Operation, Step))| match o.op {
-        Op::Take(cost) if refused && step.decision.outcome == Outcome::Allow => {
-            outcome_of(o, cost, o.rule.decide(states(i), Op::Peek(cost), now))
+    let decide = |i: usize, op| group.get(i).map(|o| o.rule.decide(states(i), op, now));
+    let mut steps: SmallVec<[Step; 2]> =
+        group.iter().enumerate().filter_map(|(i, operation)| decide(i, operation.op)).collect();
+    let fits = |step: &Step| step.decision.outcome == Outcome::Allow;
+    let is_admitted = group.iter().zip(&steps).all(|(operation, step)| !operation.enforced || fits(step));
+    if !is_admitted {
+        // What would have passed is asked again without charging, so that it reports what is still there.
+        for (i, step) in steps.iter_mut().enumerate().filter(|(_, step)| fits(step)) {
+            if let Some(&Operation { op: Op::Take(cost), .. }) = group.get(i)
+                && let Some(uncharged) = decide(i, Op::Peek(cost))
+            {
+                *step = uncharged;
+            }
         }
-        Op::Take(cost) | Op::Peek(cost) => outcome_of(o, cost, step),
-        Op::Give { .. } | Op::Adjust(_) | Op::Reset => outcome_of(o, 0, step),
-    };
-    group.iter().zip(steps).enumerate().map(settle_one).collect()
+    }
+    group.iter().zip(steps).map(|(operation, step)| operation.answer(step)).collect()
 }
 
-fn outcome_of(operation: &Operation, cost: u64, step: Step) -> (Answer, Change) {
-    let receipt =
-        step.charged_at.map(|at| Receipt { key: operation.key, rule: operation.rule, at, amount: cost });
-    let cacheable_for = step.decision.retry_after.map(|wait| wait.min(CACHEABLE_MAX));
-    (Answer::Decided { decision: step.decision, receipt, cacheable_for }, step.change)
+impl Operation {
+    fn answer(&self, step: Step) -> (Answer, Change) {
+        let receipt = match (self.op, step.charged_at) {
+            (Op::Take(amount), Some(at)) => Some(Receipt { key: self.key, rule: self.rule, at, amount }),
+            _ => None,
+        };
+        let cacheable_for = step.decision.retry_after.map(|wait| wait.min(CACHEABLE_MAX));
+        (Answer::Decided { decision: step.decision, receipt, cacheable_for }, step.change)
+    }
 }

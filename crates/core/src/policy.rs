@@ -7,10 +7,10 @@ mod glob;
 mod set;
 mod when;
 
-pub use charges::{Charge, Charges};
+pub use charges::{Charge, Charges, Demand};
 pub use set::{PolicySet, UnknownDomain};
 
-pub(crate) use attributes::{AttributeId, Attributes};
+pub(crate) use attributes::{AttributeId, AttributeKind, Attributes};
 pub(crate) use costs::CostRule;
 pub(crate) use glob::PathPattern;
 pub(crate) use set::Draft;
@@ -23,38 +23,44 @@ use crate::operation::Rule;
 use crate::request::Layer;
 use crate::words::words;
 
-/// Whether a policy decides, or only watches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub enum Mode {
-    /// A denial refuses the request.
-    #[default]
-    Enforce,
-    /// Counts as if it were enforced; what it would have blocked is reported and nothing else.
-    Shadow,
-    /// As if it were not there.
-    Off,
+words! {
+    /// Whether a policy decides, or only watches.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+    pub enum Mode {
+        /// A denial refuses the request.
+        #[default]
+        Enforce = "enforce",
+        /// Counts as if it were enforced; what it would have blocked is reported and nothing else.
+        Shadow = "shadow",
+        /// As if it were not there.
+        Off = "off",
+    }
 }
 
-/// What a policy does while the store cannot answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub enum Posture {
-    /// Admit: the limiter's outage is not the caller's.
-    #[default]
-    Open,
-    /// Refuse: the protection matters more than the traffic.
-    Closed,
+words! {
+    /// What a policy does while the store cannot answer.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+    pub enum Posture {
+        /// Admit: the limiter's outage is not the caller's.
+        #[default]
+        Open = "open",
+        /// Refuse: the protection matters more than the traffic.
+        Closed = "closed",
+    }
 }
 
-/// What a policy does with a request that lacks an attribute of its key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub enum OnMissing {
-    /// It does not apply; such requests are counted.
-    #[default]
-    Skip,
-    /// All such requests share one allowance.
-    Shared,
-    /// It refuses the request.
-    Deny,
+words! {
+    /// What a policy does with a request that lacks an attribute of its key.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+    pub enum OnMissing {
+        /// It does not apply; such requests are counted.
+        #[default]
+        Skip = "skip",
+        /// All such requests share one allowance.
+        Shared = "shared",
+        /// It refuses the request.
+        Deny = "deny",
+    }
 }
 
 /// How much a policy allows.
@@ -65,10 +71,6 @@ pub enum Allowance {
     /// What the rule admits.
     Limited(Rule),
 }
-
-words!(Mode { Enforce = "enforce", Shadow = "shadow", Off = "off" });
-words!(Posture { Open = "open", Closed = "closed" });
-words!(OnMissing { Skip = "skip", Shared = "shared", Deny = "deny" });
 
 /// One part of a key: the first of these attributes that the request has.
 pub(crate) type KeyPart = SmallVec<[AttributeId; 2]>;

@@ -1,5 +1,7 @@
 //! A quota: limit, window and burst, settled into exact integers at a tick.
 
+use std::num::NonZeroU64;
+
 use thiserror::Error;
 
 use crate::algorithm::Algorithm;
@@ -35,20 +37,15 @@ pub enum QuotaError {
     /// The window is outside [`WINDOW_MIN`] to [`WINDOW_MAX`].
     #[error("the window must be from {WINDOW_MIN} to 36500d")]
     Window,
-    /// A burst of 0 would never admit anything.
-    #[error("a burst of 0 would admit nothing")]
-    BurstZero,
     /// The algorithm has no burst.
     #[error("`{0}` has no burst: it admits its limit at once")]
     BurstUnused(Algorithm),
-    /// The products of limit, burst and window do not fit 64 bits at any tick.
-    #[error("out of range: at this window the highest {what} that stays exact is {highest}")]
-    TooLarge {
-        /// `limit` or `burst`.
-        what: &'static str,
-        /// The highest that holds with the rest unchanged.
-        highest: u64,
-    },
+    /// The products of limit and window do not fit 64 bits at any tick.
+    #[error("out of range: at this window the highest limit that stays exact is {0}")]
+    LimitTooLarge(u64),
+    /// The products of burst and window do not fit 64 bits at any tick.
+    #[error("out of range: at this rate the highest burst that stays exact is {0}")]
+    BurstTooLarge(u64),
     /// Draining the burst at this rate would take longer than [`WINDOW_MAX`].
     #[error("a full burst would take more than 100 years to drain: the highest burst at this rate is {0}")]
     TooSlow(u64),
@@ -58,47 +55,53 @@ impl Quota {
     /// Settles `limit` units per `window` for `algorithm`, with `burst` (buckets only; the limit if unsaid).
     ///
     /// A limit of 0 is accepted and means that nothing is ever admitted.
+    ///
+    /// # Errors
+    ///
+    /// The figures are out of range, or the algorithm has no burst; see [`QuotaError`].
     pub fn settle(
         algorithm: Algorithm,
         limit: u64,
         window: Span,
-        burst: Option<u64>,
+        burst: Option<NonZeroU64>,
     ) -> Result<Self, QuotaError> {
         if !(WINDOW_MIN..=WINDOW_MAX).contains(&window) {
             return Err(QuotaError::Window);
         }
-        match burst {
-            Some(0) => return Err(QuotaError::BurstZero),
-            Some(_) if !algorithm.has_burst() => return Err(QuotaError::BurstUnused(algorithm)),
-            _ => {}
-        }
         if algorithm.has_burst() {
-            // Nothing of a limit of 0 may pass, whatever the burst says.
-            let capacity = if limit == 0 { 0 } else { burst.unwrap_or(limit) };
-            Self::at_finest_tick(limit, window, capacity, burst.is_some())
+            Self::at_finest_tick(limit, window, burst)
+        } else if burst.is_some() {
+            Err(QuotaError::BurstUnused(algorithm))
         } else if u128::from(limit) <= PRODUCT_MAX {
             Ok(Self { limit, window, burst: limit, tick: 1, leak: 1, scale: 1 })
         } else {
-            Err(QuotaError::TooLarge { what: "limit", highest: 1 << 62 })
+            Err(QuotaError::LimitTooLarge(down_to_64_bits(PRODUCT_MAX)))
         }
     }
 
-    fn at_finest_tick(limit: u64, window: Span, burst: u64, burst_said: bool) -> Result<Self, QuotaError> {
-        let mut highest = 0;
+    fn at_finest_tick(limit: u64, window: Span, burst: Option<NonZeroU64>) -> Result<Self, QuotaError> {
+        // Nothing of a limit of 0 may pass, whatever the burst says.
+        let capacity = if limit == 0 { 0 } else { burst.map_or(limit, NonZeroU64::get) };
+        let mut refusal = QuotaError::Window;
         let mut tick = 1;
         while tick <= TICK_MAX && window.nanos().is_multiple_of(tick) {
             let ticks = window.nanos() / tick;
             // A limit of 0 lets what an earlier quota left behind drain at one unit per window.
             let divisor = gcd(limit.max(1), ticks);
             let (leak, scale) = (limit.max(1) / divisor, ticks / divisor);
-            if u128::from(burst) * u128::from(scale) <= PRODUCT_MAX {
-                return Self { limit, window, burst, tick, leak, scale }.if_it_drains();
+            if u128::from(capacity) * u128::from(scale) <= PRODUCT_MAX {
+                return Self { limit, window, burst: capacity, tick, leak, scale }.if_it_drains();
             }
-            highest = u64::try_from(PRODUCT_MAX / u128::from(scale)).unwrap_or(u64::MAX);
+            refusal = match burst {
+                Some(_) => QuotaError::BurstTooLarge(down_to_64_bits(PRODUCT_MAX / u128::from(scale))),
+                // A multiple of the ticks is a whole number of units a tick, which needs the least room.
+                None => {
+                    QuotaError::LimitTooLarge(down_to_64_bits(PRODUCT_MAX - PRODUCT_MAX % u128::from(ticks)))
+                }
+            };
             tick *= 10;
         }
-        let what = if burst_said { "burst" } else { "limit" };
-        Err(QuotaError::TooLarge { what, highest })
+        Err(refusal)
     }
 
     fn if_it_drains(self) -> Result<Self, QuotaError> {
@@ -108,7 +111,7 @@ impl Quota {
             Ok(self)
         } else {
             let highest = slowest * rate / u128::from(self.window.nanos());
-            Err(QuotaError::TooSlow(u64::try_from(highest).unwrap_or(u64::MAX)))
+            Err(QuotaError::TooSlow(down_to_64_bits(highest)))
         }
     }
 
@@ -153,6 +156,10 @@ impl Quota {
     }
 }
 
+fn down_to_64_bits(wide: u128) -> u64 {
+    u64::try_from(wide).unwrap_or(u64::MAX)
+}
+
 const fn gcd(mut a: u64, mut b: u64) -> u64 {
     while b != 0 {
         (a, b) = (b, a % b);
@@ -189,20 +196,28 @@ mod tests {
         assert_eq!((quota.leak(), quota.scale()), (2, 1));
     }
 
-    #[test]
-    fn what_cannot_be_held_is_refused_with_the_highest_that_can() {
-        let error = Quota::settle(BUCKET, u64::MAX, Span::from_secs(1), None).unwrap_err();
-        let QuotaError::TooLarge { what: "limit", highest } = error else { panic!("{error}") };
-        assert!(Quota::settle(BUCKET, highest, Span::from_secs(1), None).is_ok());
-        let error = Quota::settle(BUCKET, 1, YEAR, Some(101)).unwrap_err();
-        assert_eq!(error, QuotaError::TooSlow(100));
-        assert!(Quota::settle(BUCKET, 1, YEAR, Some(100)).is_ok());
+    fn burst(burst: u64) -> Option<NonZeroU64> {
+        NonZeroU64::new(burst)
     }
 
     #[test]
-    fn g06_a_burst_of_zero_is_refused_and_a_limit_of_zero_is_not() {
-        assert_eq!(Quota::settle(BUCKET, 1, Span::from_secs(1), Some(0)), Err(QuotaError::BurstZero));
-        let blocked = Quota::settle(BUCKET, 0, Span::from_secs(60), Some(5)).unwrap();
+    fn what_cannot_be_held_is_refused_with_the_highest_that_can() {
+        for window in
+            [Span::from_secs(1), Span::from_secs(60), Span::from_secs(7 * 86_400), Span::from_millis(1)]
+        {
+            let error = Quota::settle(BUCKET, u64::MAX, window, None).unwrap_err();
+            let QuotaError::LimitTooLarge(highest) = error else { panic!("{error}") };
+            assert!(Quota::settle(BUCKET, highest, window, None).is_ok(), "{highest} at {window}");
+            assert!(Quota::settle(BUCKET, highest + 1, window, None).is_err(), "{highest} at {window}");
+        }
+        let error = Quota::settle(BUCKET, 1, YEAR, burst(101)).unwrap_err();
+        assert_eq!(error, QuotaError::TooSlow(100));
+        assert!(Quota::settle(BUCKET, 1, YEAR, burst(100)).is_ok());
+    }
+
+    #[test]
+    fn g06_a_limit_of_zero_holds_nothing_whatever_its_burst() {
+        let blocked = Quota::settle(BUCKET, 0, Span::from_secs(60), burst(5)).unwrap();
         assert_eq!(blocked.capacity(), 0);
     }
 
@@ -210,7 +225,7 @@ mod tests {
     fn windows_have_no_burst() {
         let window = Algorithm::FixedWindow;
         assert_eq!(
-            Quota::settle(window, 1, Span::from_secs(1), Some(2)),
+            Quota::settle(window, 1, Span::from_secs(1), burst(2)),
             Err(QuotaError::BurstUnused(window))
         );
         assert_eq!(Quota::settle(window, 1, Span::from_nanos(5), None), Err(QuotaError::Window));

@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use crate::address;
 use crate::cost::Cost;
 use crate::path;
+use crate::policy::AttributeKind;
 use crate::words::words;
 
 /// The attribute that holds the client's address.
@@ -15,7 +16,8 @@ pub const CLIENT_IP: &str = "client.ip";
 /// The attribute that holds the request's path.
 pub const PATH: &str = "path";
 
-/// The attributes of one request. A name given twice keeps its first value.
+/// The attributes of one request. A name given twice keeps its first value; names of headers are the same in
+/// capitals and small letters (RFC 9110, section 5.1), all others are not.
 #[derive(Clone, Debug, Default)]
 pub struct Descriptor<'a>(SmallVec<[(&'a str, &'a str); 8]>);
 
@@ -32,11 +34,12 @@ impl<'a> Descriptor<'a> {
         self
     }
 
-    /// The value of `name` in its normal form; `None` if it is absent, empty or blank.
-    pub(crate) fn get(&self, name: &str) -> Option<Value<'a>> {
-        let (_, text) = self.0.iter().find(|(n, _)| *n == name)?;
-        let text = text.trim();
-        if text.is_empty() { None } else { Some(Value::normal(name, text)) }
+    /// The text of `name`; `None` if it is absent, empty or blank.
+    pub(crate) fn text(&self, name: &str) -> Option<&'a str> {
+        let is_header = name.starts_with("header.");
+        let is_it = |given: &str| given == name || (is_header && given.eq_ignore_ascii_case(name));
+        let (_, text) = self.0.iter().find(|(given, _)| is_it(given))?;
+        Some(text.trim()).filter(|text| !text.is_empty())
     }
 }
 
@@ -54,31 +57,32 @@ pub(crate) enum Value<'a> {
 }
 
 impl<'a> Value<'a> {
-    fn normal(name: &str, text: &'a str) -> Self {
-        match name {
-            CLIENT_IP => match address::parse(text) {
+    /// The normal form of a value of this kind.
+    pub(crate) fn normal(kind: AttributeKind, text: &'a str) -> Self {
+        match kind {
+            AttributeKind::Address => match address::parse(text) {
                 Some(address) => Self::Address(address),
                 None => Self::Text(Cow::Borrowed(text)),
             },
-            PATH => Self::Text(path::normal_form(text)),
-            _ => Self::Text(Cow::Borrowed(text)),
+            AttributeKind::Path => Self::Text(path::normal_form(text)),
+            AttributeKind::Text => Self::Text(Cow::Borrowed(text)),
         }
     }
 }
 
-/// Where the front door stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub enum Layer {
-    /// At the edge of the network.
-    Edge,
-    /// At the API gateway.
-    Gateway,
-    /// Inside the service.
-    #[default]
-    Service,
+words! {
+    /// Where the front door stands.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+    pub enum Layer {
+        /// At the edge of the network.
+        Edge = "edge",
+        /// At the API gateway.
+        Gateway = "gateway",
+        /// Inside the service.
+        #[default]
+        Service = "service",
+    }
 }
-
-words!(Layer { Edge = "edge", Gateway = "gateway", Service = "service" });
 
 /// One request to decide about.
 #[derive(Clone, Debug, Default)]

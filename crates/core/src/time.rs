@@ -79,13 +79,13 @@ impl Span {
     }
 }
 
-/// The largest unit that states the span exactly: `1s`, `1m`, `90s`, `250ms`.
+/// The largest unit that states the span exactly, as policy files write it: `1s`, `1min`, `90s`, `250ms`.
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const UNITS: [(u64, &str); 7] = [
             (86_400 * NANOS_PER_SECOND, "d"),
             (3_600 * NANOS_PER_SECOND, "h"),
-            (60 * NANOS_PER_SECOND, "m"),
+            (60 * NANOS_PER_SECOND, "min"),
             (NANOS_PER_SECOND, "s"),
             (NANOS_PER_MILLI, "ms"),
             (1_000, "us"),
@@ -107,7 +107,7 @@ mod tests {
     fn spans_are_shown_in_the_largest_exact_unit() {
         for (span, text) in [
             (Span::from_secs(1), "1s"),
-            (Span::from_secs(60), "1m"),
+            (Span::from_secs(60), "1min"),
             (Span::from_secs(90), "90s"),
             (Span::from_secs(86_400 * 30), "30d"),
             (Span::from_millis(250), "250ms"),

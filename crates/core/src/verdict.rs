@@ -7,11 +7,11 @@ use smallvec::SmallVec;
 
 use crate::decision::{Decision, Outcome};
 use crate::operation::{Answer, GroupAnswer, Receipt};
-use crate::policy::{Charge, Charges, Policy, PolicySet, Posture};
+use crate::policy::{Charge, Charges, Demand, Policy, PolicySet, Posture};
 use crate::time::Span;
 
 /// The answer to one request.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Verdict {
     policies: Arc<PolicySet>,
     outcome: Outcome,
@@ -21,19 +21,21 @@ pub struct Verdict {
     skipped: SmallVec<[usize; 2]>,
 }
 
-/// What one policy said about the request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What one policy said about the request: its decision, or why it needed none.
+#[derive(Debug, PartialEq, Eq)]
 pub struct Judgement {
     /// The index of the policy in its set.
-    pub index: usize,
+    pub policy: usize,
     /// The cost that was asked for, in the policy's unit.
     pub cost: u64,
+    /// Whether a refusal refuses the request. A shadow's does not.
+    pub enforced: bool,
     /// How it came to its answer.
     pub basis: Basis,
 }
 
 /// What a policy's answer rests on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub enum Basis {
     /// The store decided.
     Decided {
@@ -53,7 +55,7 @@ pub enum Basis {
 impl Judgement {
     /// The policy's answer.
     pub fn outcome(&self) -> Outcome {
-        match self.basis {
+        match &self.basis {
             Basis::Decided { decision, .. } => decision.outcome,
             Basis::Unlimited | Basis::Degraded(Posture::Open) => Outcome::Allow,
             Basis::Missing => Outcome::Never,
@@ -71,7 +73,7 @@ impl Judgement {
 
     /// The units that were charged: the cost where the request was admitted, else 0.
     pub fn charged(&self) -> u64 {
-        match self.basis {
+        match &self.basis {
             Basis::Decided { receipt: Some(receipt), .. } => receipt.amount,
             _ => 0,
         }
@@ -87,22 +89,26 @@ impl Verdict {
     /// Joins the charges of a request with the store's answers to them. Postures are settled here.
     pub fn of(policies: &Arc<PolicySet>, charges: Charges, answers: GroupAnswer) -> Self {
         let mut answers = answers.into_iter();
-        let mut basis_of = |index: usize, charge| match charge {
-            Charge::Unlimited => Basis::Unlimited,
-            Charge::Missing => Basis::Missing,
-            Charge::Ask(_) => match answers.next() {
+        let mut basis_of = |policy: usize, demand: Demand| match demand {
+            Demand::Unlimited => Basis::Unlimited,
+            Demand::Missing => Basis::Missing,
+            Demand::Ask { .. } => match answers.next() {
                 Some(Answer::Decided { decision, receipt, .. }) => Basis::Decided { decision, receipt },
                 Some(Answer::Unavailable { .. }) | None => {
-                    Basis::Degraded(policies.policy(index).map(|p| p.posture).unwrap_or_default())
+                    Basis::Degraded(policies.policy(policy).map(|p| p.posture).unwrap_or_default())
                 }
             },
         };
-        let judgements: SmallVec<[Judgement; 2]> = (charges.entries.into_iter())
-            .map(|(index, cost, charge)| Judgement { index, cost, basis: basis_of(index, charge) })
+        let judgements: SmallVec<[Judgement; 2]> = (charges.charges.into_iter())
+            .map(|Charge { policy, cost, enforced, demand }| Judgement {
+                policy,
+                cost,
+                enforced,
+                basis: basis_of(policy, demand),
+            })
             .collect();
-        let is_enforced = |j: &Judgement| policies.policy(j.index).is_some_and(Policy::is_enforced);
         let governing = (judgements.iter().enumerate())
-            .filter(|(_, judgement)| is_enforced(judgement))
+            .filter(|(_, judgement)| judgement.enforced)
             .min_by(|(_, a), (_, b)| precedence(a, b))
             .map(|(position, _)| position);
         let outcome = governing.and_then(|g| judgements.get(g)).map_or(Outcome::Allow, Judgement::outcome);
@@ -132,19 +138,19 @@ impl Verdict {
 
     /// What each policy said, in the order of the file, shadows among them.
     pub fn judgements(&self) -> impl Iterator<Item = (&Policy, &Judgement)> {
-        self.judgements.iter().filter_map(|j| self.policies.policy(j.index).map(|policy| (policy, j)))
+        self.judgements.iter().filter_map(|j| self.policies.policy(j.policy).map(|policy| (policy, j)))
     }
 
     /// What the policies said that decide: all that a client may see.
     pub fn enforced(&self) -> impl Iterator<Item = (&Policy, &Judgement)> {
-        self.judgements().filter(|(policy, _)| policy.is_enforced())
+        self.judgements().filter(|(_, judgement)| judgement.enforced)
     }
 
     /// The policy that governs: an unavailable one first, then `never`, then the longest denial, then the
     /// smallest share left; ties go by the order of the file. `None` where no enforced policy applies.
     pub fn governing(&self) -> Option<(&Policy, &Judgement)> {
         let judgement = self.judgements.get(self.governing?)?;
-        Some((self.policies.policy(judgement.index)?, judgement))
+        Some((self.policies.policy(judgement.policy)?, judgement))
     }
 
     /// The wait after which, with no other traffic, the request is admitted: the longest of all denials.
@@ -159,11 +165,24 @@ impl Verdict {
     }
 
     /// Proofs of all charges, for [`crate::Limiter::give_back`].
-    pub fn receipts(&self) -> impl Iterator<Item = Receipt> {
-        self.judgements.iter().filter_map(|judgement| match judgement.basis {
+    pub fn into_receipts(self) -> impl Iterator<Item = Receipt> {
+        self.judgements.into_iter().filter_map(|judgement| match judgement.basis {
             Basis::Decided { receipt, .. } => receipt,
             _ => None,
         })
+    }
+
+    /// Takes out the proofs of what was charged although the request is refused, as happens when one part of
+    /// a store answers and another does not: it is to be given back.
+    pub(crate) fn revoked(&mut self) -> SmallVec<[Receipt; 2]> {
+        if self.is_admitted() {
+            return SmallVec::new();
+        }
+        let take = |judgement: &mut Judgement| match &mut judgement.basis {
+            Basis::Decided { receipt, .. } => receipt.take(),
+            _ => None,
+        };
+        self.judgements.iter_mut().filter_map(take).collect()
     }
 
     /// The indices of policies that would have applied but for a missing attribute.
@@ -173,9 +192,9 @@ impl Verdict {
 
     /// The indices of shadow policies that would have refused this request, which was admitted.
     pub fn would_block(&self) -> impl Iterator<Item = usize> {
-        let shadows = self.judgements().filter(|(policy, _)| !policy.is_enforced());
-        let blocking = shadows.filter(|(_, j)| matches!(j.outcome(), Outcome::Deny | Outcome::Never));
-        blocking.filter(|_| self.is_admitted()).map(|(_, judgement)| judgement.index)
+        let refusing = |j: &&Judgement| matches!(j.outcome(), Outcome::Deny | Outcome::Never);
+        let shadows = self.judgements.iter().filter(|judgement| !judgement.enforced);
+        shadows.filter(refusing).filter(|_| self.is_admitted()).map(|judgement| judgement.policy)
     }
 }
 

@@ -1,10 +1,17 @@
 //! Closed sets of words: one list gives the word of each value, the value of each word, and all of them.
 
-/// Gives a field-less enum `ALL`, `as_str`, `parse` and `Display`. The compiler names what is left out.
+/// Declares a field-less enum with the word of each variant, and gives it `ALL`, `WORDS`, `as_str`, `parse`
+/// and `Display`. Declared and listed in one place, their orders cannot differ.
 macro_rules! words {
-    ($type:ident { $($variant:ident = $word:literal),+ $(,)? }) => {
+    (
+        $(#[$meta:meta])*
+        pub enum $type:ident { $($(#[$about:meta])* $variant:ident = $word:literal),+ $(,)? }
+    ) => {
+        $(#[$meta])*
+        pub enum $type { $($(#[$about])* $variant),+ }
+
         impl $type {
-            /// Every value, in the order in which they are documented.
+            /// Every value, in the order in which they are declared.
             pub const ALL: [Self; [$($word),+].len()] = [$(Self::$variant),+];
 
             /// The words of all values, in the same order.

@@ -1,16 +1,17 @@
 //! An HTTP listener with a limit on everything: connections, headers, time, and the length of a stop.
 
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
 use crate::shutdown::Shutdown;
@@ -27,19 +28,31 @@ const STREAMS_MAX: u32 = 256;
 /// After a failed accept (no free file descriptor, mostly) the next is tried this much later.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
+/// A connection on which nothing moves is asked for a sign of life this often (HTTP/2).
+const PING_INTERVAL: Duration = Duration::from_secs(30);
+
+const HTTP2_PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+/// Between two looks at a preface that comes in pieces.
+const PEEK_PAUSE: Duration = Duration::from_millis(5);
+
 /// A bound socket.
 #[derive(Debug)]
 pub struct Listener {
     socket: TcpListener,
     address: SocketAddr,
+    connections_max: usize,
 }
 
 impl Listener {
     /// Binds an address; port 0 takes any free port.
+    ///
+    /// # Errors
+    ///
+    /// The address is taken, is not this machine's, or may not be listened at.
     pub async fn bind(address: SocketAddr) -> std::io::Result<Self> {
         let socket = TcpListener::bind(address).await?;
         let address = socket.local_addr()?;
-        Ok(Self { socket, address })
+        Ok(Self { socket, address, connections_max: CONNECTIONS_MAX })
     }
 
     /// The address that was bound.
@@ -50,24 +63,22 @@ impl Listener {
     /// Serves HTTP/1.1 and HTTP/2 until `shutdown`; then takes no more connections, lets open requests end
     /// for at most `drain`, and cuts off what is left.
     pub async fn serve(self, router: Router, shutdown: Shutdown, drain: Duration) {
-        let free = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        let free = Arc::new(Semaphore::new(self.connections_max));
         let graceful = GracefulShutdown::new();
         let mut connections = JoinSet::new();
-        let mut stop = std::pin::pin!(shutdown.asked());
+        let mut stop = pin!(shutdown.asked());
         loop {
-            // Never closed, so a permit always comes.
-            let Ok(permit) = free.clone().acquire_owned().await else { break };
-            let accepted = tokio::select! {
+            // A stop is heard also while every connection is taken.
+            let (permit, accepted) = tokio::select! {
                 () = &mut stop => break,
-                accepted = self.socket.accept() => accepted,
+                next = next_connection(&self.socket, &free) => next,
             };
             while connections.try_join_next().is_some() {}
             match accepted {
-                Ok((stream, _)) => {
-                    let connection = graceful.watch(connection(stream, router.clone()).into_owned());
+                Ok(stream) => {
+                    let (router, watcher) = (router.clone(), graceful.watcher());
                     connections.spawn(async move {
-                        // A connection that breaks is the client's affair.
-                        let _ = connection.await;
+                        serve_connection(stream, router, watcher).await;
                         drop(permit);
                     });
                 }
@@ -84,17 +95,25 @@ impl Listener {
     }
 }
 
-type Http = hyper_util::server::conn::auto::Connection<
-    'static,
-    TokioIo<TcpStream>,
-    TowerToHyperService<Router>,
-    TokioExecutor,
->;
+/// The next connection, once there is room for it.
+async fn next_connection(
+    socket: &TcpListener,
+    free: &Arc<Semaphore>,
+) -> (Option<OwnedSemaphorePermit>, std::io::Result<TcpStream>) {
+    // The semaphore is never closed, so there is always a permit in the end.
+    let permit = free.clone().acquire_owned().await.ok();
+    (permit, socket.accept().await.map(|(stream, _)| stream))
+}
 
-fn connection(stream: TcpStream, router: Router) -> Http {
+async fn serve_connection(stream: TcpStream, router: Router, watcher: Watcher) {
     // Answers are small and awaited: waiting to fill a packet only delays them.
     let _ = stream.set_nodelay(true);
-    let mut builder = Builder::new(TokioExecutor::new());
+    // hyper's timers start once the version is known, so finding it out has one of its own.
+    let Ok(Ok(version)) = tokio::time::timeout(HEADER_TIMEOUT, version_of(&stream)).await else { return };
+    let mut builder = match version {
+        Version::Http1 => Builder::new(TokioExecutor::new()).http1_only(),
+        Version::Http2 => Builder::new(TokioExecutor::new()).http2_only(),
+    };
     builder
         .http1()
         .timer(TokioTimer::new())
@@ -104,7 +123,75 @@ fn connection(stream: TcpStream, router: Router) -> Http {
     builder
         .http2()
         .timer(TokioTimer::new())
+        .keep_alive_interval(PING_INTERVAL)
         .max_concurrent_streams(STREAMS_MAX)
         .max_header_list_size(HEADER_BYTES_MAX);
-    builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)).into_owned()
+    let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+    // A connection that breaks is the client's affair.
+    let _ = watcher.watch(connection.into_owned()).await;
+}
+
+enum Version {
+    Http1,
+    Http2,
+}
+
+/// Looks at what a client sends first, without taking it: the preface of HTTP/2 (RFC 9113, section 3.4), or
+/// anything else.
+async fn version_of(stream: &TcpStream) -> std::io::Result<Version> {
+    let mut seen = [0; HTTP2_PREFACE.len()];
+    loop {
+        let count = stream.peek(&mut seen).await?;
+        let is_preface_so_far = seen.iter().zip(HTTP2_PREFACE).take(count).all(|(a, b)| a == b);
+        match count {
+            0 => return Err(std::io::ErrorKind::UnexpectedEof.into()),
+            _ if !is_preface_so_far => return Ok(Version::Http1),
+            _ if count == HTTP2_PREFACE.len() => return Ok(Version::Http2),
+            // Looking again would see the same bytes until more come.
+            _ => tokio::time::sleep(PEEK_PAUSE).await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::routing::get;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::task::JoinHandle;
+
+    use super::*;
+
+    /// A listener that takes so many connections, and the end of its service.
+    async fn serve(connections_max: usize) -> (SocketAddr, Shutdown, JoinHandle<()>) {
+        let listener = Listener::bind(([127, 0, 0, 1], 0).into()).await.unwrap();
+        let (address, shutdown) = (listener.address(), Shutdown::new());
+        let router = Router::new().route("/", get(|| async { "hello" }));
+        let service =
+            Listener { connections_max, ..listener }.serve(router, shutdown.clone(), Duration::ZERO);
+        (address, shutdown, tokio::spawn(service))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_goes_silent_is_cut_off() {
+        let (address, _shutdown, _service) = serve(9).await;
+        for said in ["", "P", "PRI * HTTP/2.0\r\n", "GET / HTTP/1.1\r\nhost: weir\r\n"] {
+            let mut client = TcpStream::connect(address).await.unwrap();
+            client.write_all(said.as_bytes()).await.unwrap();
+            let mut heard = Vec::new();
+            // To be reset is to be cut off as well.
+            let _ = client.read_to_end(&mut heard).await;
+            assert!(!heard.starts_with(b"HTTP/1.1 200"), "{said:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_stop_is_heard_while_every_connection_is_taken() {
+        let (address, shutdown, service) = serve(1).await;
+        let mut only = TcpStream::connect(address).await.unwrap();
+        only.write_all(b"GET / HTTP/1.1\r\nhost: weir\r\n\r\n").await.unwrap();
+        assert!(only.read(&mut [0; 16]).await.unwrap() > 0, "it is served, and stays open");
+        let _waiting = TcpStream::connect(address).await.unwrap();
+        shutdown.ask();
+        service.await.unwrap();
+    }
 }

@@ -5,7 +5,10 @@ mod shard;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use smallvec::SmallVec;
-use weir_core::{Batch, BatchAnswer, Group, GroupAnswer, Key, State, StateRef, Store, decide_group};
+use weir_core::{
+    Answer, Batch, BatchAnswer, Change, Group, GroupAnswer, Key, Operation, State, StateRef, Store,
+    decide_group,
+};
 
 use crate::clock::{Clock, SystemClock};
 use shard::Shard;
@@ -53,25 +56,26 @@ impl<C: Clock> MemoryStore<C> {
         self.shards.iter().map(|shard| lock(shard).len()).sum()
     }
 
-    fn apply_group(&self, group: &Group) -> GroupAnswer {
-        let mut held = self.locked(group);
+    fn apply_group(&self, mut group: Group) -> GroupAnswer {
+        let mut held = self.locked(&group);
         let now = self.clock.now();
-        let states: SmallVec<[Option<State>; 2]> = group
-            .iter()
-            .map(|o| shard_of(&mut held, o.key).and_then(|shard| shard.read(o.key, &o.rule)))
-            .collect();
+        let mut states: SmallVec<[Option<State>; 2]> = SmallVec::new();
+        for operation in &mut group {
+            let shard = shard_of(&mut held, operation.key);
+            states.push(shard.and_then(|shard| shard.read(operation)));
+        }
         let state = |i: usize| match states.get(i) {
             Some(Some(state)) => StateRef::Cell(state),
             _ => StateRef::Fresh,
         };
-        let settled = decide_group(group, state, now);
-        let commit = |(operation, (answer, change)): (&weir_core::Operation, _)| {
+        let decided = decide_group(&group, state, now);
+        let commit = |(operation, (answer, change)): (&Operation, (Answer, Change))| {
             if let Some(shard) = shard_of(&mut held, operation.key) {
-                shard.write(operation.key, &operation.rule, change, now);
+                shard.write(operation, change, now);
             }
             answer
         };
-        group.iter().zip(settled).map(commit).collect()
+        group.iter().zip(decided).map(commit).collect()
     }
 
     /// Locks the shards of all keys of the group, in one order everywhere, so that no two groups wait for
@@ -86,7 +90,7 @@ impl<C: Clock> MemoryStore<C> {
 
 impl<C: Clock> Store for MemoryStore<C> {
     async fn apply(&self, batch: Batch) -> BatchAnswer {
-        batch.iter().map(|group| self.apply_group(group)).collect()
+        batch.into_iter().map(|group| self.apply_group(group)).collect()
     }
 }
 

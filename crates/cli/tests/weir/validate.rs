@@ -49,10 +49,10 @@ fn a_good_file_is_told_policy_by_policy() {
     let (code, stdout, _) = run(&["validate", EXAMPLE]);
     let expected = format!(
         "{EXAMPLE}: good; domain `credit-api`
-  per-tenant [tenant]: 100 units per 1m, token_bucket, tick 1ns, enforce
-  bureau-ceiling []: 2400 units per 1m, 600 at once, token_bucket, tick 1ns, enforce
+  per-tenant [tenant]: 100 units per 1min, token_bucket, tick 1ns, enforce
+  bureau-ceiling []: 2400 units per 1min, 600 at once, token_bucket, tick 1ns, enforce
   requests-per-tenant.1s [tenant]: 20 requests per 1s, fixed_window, tick 1ns, shadow
-  requests-per-tenant.1m [tenant]: 300 requests per 1m, fixed_window, tick 1ns, shadow
+  requests-per-tenant.1m [tenant]: 300 requests per 1min, fixed_window, tick 1ns, shadow
   attributes that callers give: path
 "
     );
@@ -77,6 +77,8 @@ fn what_cannot_be_read_is_no_answer() {
     let (code, _, stderr) = run(&["validate", "/nonexistent.yaml"]);
     assert_eq!(code, Some(2));
     assert!(stderr.contains("cannot read /nonexistent.yaml"));
+    let (code, stdout, _) = run(&["validate", "/nonexistent.yaml", EXAMPLE]);
+    assert!(code == Some(2) && stdout.contains("good"), "the others are checked all the same: {stdout}");
     assert_eq!(run(&["validate"]).0, Some(2), "a file is needed");
     assert_eq!(run(&["validate", "/"]).0, Some(2), "a folder is no file");
 }

@@ -3,34 +3,37 @@
 use ipnet::IpNet;
 use regex::RegexBuilder;
 
-use super::report::Problem;
+use super::report::{Complaint, Problem, complain};
 use super::tree::{Kind, Node};
 use crate::address;
 use crate::path;
-use crate::policy::{Attributes, Matcher, PathPattern, Pattern, When};
-use crate::request::{CLIENT_IP, PATH};
+use crate::policy::{AttributeKind, Attributes, Matcher, PathPattern, Pattern, When};
 
 /// A compiled regular expression takes at most this many bytes.
 const REGEX_SIZE_MAX: usize = 1 << 20;
 
-/// Reads a mapping of attributes to what they must be.
-pub(super) fn when(node: &Node, attributes: &mut Attributes, problems: &mut Vec<Problem>) -> When {
+/// Reads a mapping of attributes to what they must be; `None` where any of it is at fault, since the rest
+/// would mean something else.
+pub(super) fn when(node: &Node, attributes: &mut Attributes, problems: &mut Vec<Problem>) -> Option<When> {
     let mut when = When::default();
+    let mut good = true;
     for entry in node.entries() {
         let Some(id) = attributes.id(&entry.name) else {
             problems.push(Problem::new(&entry.span, "the file uses more than 65,535 attributes"));
-            continue;
+            return None;
         };
-        if let Some(matcher) = matcher(&entry.name, &entry.value, problems) {
-            when.0.push((id, matcher));
+        let kind = attributes.kind(&entry.name);
+        match matcher(kind, &entry.value, problems) {
+            Some(matcher) => when.0.push((id, matcher)),
+            None => good = false,
         }
     }
-    when
+    good.then_some(when)
 }
 
-fn matcher(attribute: &str, node: &Node, problems: &mut Vec<Problem>) -> Option<Matcher> {
+fn matcher(kind: AttributeKind, node: &Node, problems: &mut Vec<Problem>) -> Option<Matcher> {
     let Kind::Map(entries) = &node.kind else {
-        return Some(Matcher::AnyOf(patterns(node, problems, |text| literal(attribute, text))));
+        return patterns(node, problems, |text| literal(kind, text)).map(Matcher::AnyOf);
     };
     let [entry] = entries.as_slice() else {
         problems.push(
@@ -41,9 +44,9 @@ fn matcher(attribute: &str, node: &Node, problems: &mut Vec<Problem>) -> Option<
     };
     let value = &entry.value;
     match entry.name.as_str() {
-        "prefix" => Some(Matcher::AnyOf(patterns(value, problems, |text| Ok(Pattern::Prefix(text.into()))))),
-        "regex" => Some(Matcher::AnyOf(patterns(value, problems, regex))),
-        "not" => Some(Matcher::NoneOf(patterns(value, problems, |text| literal(attribute, text)))),
+        "prefix" => patterns(value, problems, |text| Ok(Pattern::Prefix(text.into()))).map(Matcher::AnyOf),
+        "regex" => patterns(value, problems, regex).map(Matcher::AnyOf),
+        "not" => patterns(value, problems, |text| literal(kind, text)).map(Matcher::NoneOf),
         _ => None,
     }
 }
@@ -51,74 +54,86 @@ fn matcher(attribute: &str, node: &Node, problems: &mut Vec<Problem>) -> Option<
 fn patterns(
     node: &Node,
     problems: &mut Vec<Problem>,
-    read: impl Fn(&str) -> Result<Pattern, (String, String)>,
-) -> Vec<Pattern> {
+    read: impl Fn(&str) -> Result<Pattern, Complaint>,
+) -> Option<Vec<Pattern>> {
+    let before = problems.len();
     let mut patterns = Vec::new();
     for item in node.items() {
-        let Some(text) = item.text() else { continue };
-        match read(text) {
-            Ok(pattern) => patterns.push(pattern),
-            Err((message, hint)) => problems.push(Problem::new(&item.span, message).hint(hint)),
+        match item.text().map(&read) {
+            Some(Ok(pattern)) => patterns.push(pattern),
+            Some(Err(complaint)) => problems.push(complaint.at(&item.span)),
+            None => return None,
         }
     }
-    patterns
+    (problems.len() == before).then_some(patterns)
 }
 
-fn literal(attribute: &str, text: &str) -> Result<Pattern, (String, String)> {
-    match attribute {
-        PATH => path_pattern(text),
-        CLIENT_IP => network(text),
-        _ => Ok(Pattern::Exact(text.trim().into())),
+fn literal(kind: AttributeKind, text: &str) -> Result<Pattern, Complaint> {
+    match kind {
+        AttributeKind::Path => path_pattern(text),
+        AttributeKind::Address => network(text),
+        AttributeKind::Text => Ok(Pattern::Exact(text.trim().into())),
     }
 }
 
-fn path_pattern(text: &str) -> Result<Pattern, (String, String)> {
+fn path_pattern(text: &str) -> Result<Pattern, Complaint> {
     if text.contains(['{', '}']) {
-        return Err((
-            "braces have no meaning in a path".into(),
-            "use `*` for one segment and `**` for any number".into(),
-        ));
+        return complain(
+            "braces have no meaning in a path",
+            "use `*` for one segment and `**` for any number",
+        );
     }
-    let pattern = PathPattern::parse(text)
-        .ok_or_else(|| ("a path starts with `/`".into(), format!("write `/{text}`")))?;
+    let Some(pattern) = PathPattern::parse(text) else {
+        return complain("a path starts with `/`", format!("write `/{text}`"));
+    };
+    if text.split('/').any(|segment| segment != "**" && segment.contains("**")) {
+        return complain("`**` is a segment of its own", "such as `/v1/**`; within a segment use `*`");
+    }
     // Requests are brought into normal form first, so another spelling would never match.
     let normal = path::normal_form(text);
     if normal == text {
         Ok(Pattern::Path(pattern))
     } else {
-        Err(("no path looks like this in its normal form".into(), format!("write `{normal}`")))
+        complain("no path looks like this in its normal form", format!("write `{normal}`"))
     }
 }
 
-fn network(text: &str) -> Result<Pattern, (String, String)> {
+fn network(text: &str) -> Result<Pattern, Complaint> {
     let network = match text.parse::<IpNet>() {
         Ok(network) => Some(network),
         Err(_) => address::parse(text).map(IpNet::from),
     };
-    let hint = "such as `10.0.0.0/8`, `192.0.2.1` or `2001:db8::/32`";
-    let network = network.ok_or_else(|| ("this is not an address or network".to_owned(), hint.into()))?;
-    if network.addr() == network.network() {
-        Ok(Pattern::Network(network))
-    } else {
+    let Some(network) = network else {
+        let hint = "such as `10.0.0.0/8`, `192.0.2.1` or `2001:db8::/32`";
+        return complain("this is not an address or network", hint);
+    };
+    if network.addr() != network.network() {
         let hint = format!("write `{}`", network.trunc());
-        Err(("the address has bits outside its network".into(), hint))
+        return complain("the address has bits outside its network", hint);
     }
+    if let IpNet::V6(v6) = network
+        && v6.addr().to_ipv4_mapped().is_some()
+    {
+        return complain(
+            "an IPv4-mapped network never matches: such addresses are IPv4 here",
+            "write it as IPv4",
+        );
+    }
+    Ok(Pattern::Network(network))
 }
 
-fn regex(text: &str) -> Result<Pattern, (String, String)> {
-    let compiled = RegexBuilder::new(text).size_limit(REGEX_SIZE_MAX).build();
-    compiled.map(Pattern::Regex).map_err(|error| match error {
-        regex::Error::CompiledTooBig(limit) => (
+fn regex(text: &str) -> Result<Pattern, Complaint> {
+    match RegexBuilder::new(text).size_limit(REGEX_SIZE_MAX).build() {
+        Ok(regex) => Ok(Pattern::Regex(regex)),
+        Err(regex::Error::CompiledTooBig(limit)) => complain(
             format!("this regular expression needs more than {limit} bytes"),
-            "use smaller repetitions".into(),
+            "use smaller repetitions",
         ),
-        error => {
+        Err(error) => {
             let text = error.to_string();
             let reason = text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-            (
-                format!("this regular expression does not compile: {reason}"),
-                "see the syntax of the Rust crate `regex`".into(),
-            )
+            let message = format!("this regular expression does not compile: {reason}");
+            complain(message, "the syntax is that of the Rust crate `regex`")
         }
-    })
+    }
 }

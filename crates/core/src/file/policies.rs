@@ -1,16 +1,18 @@
 //! `policies`: each node becomes one policy, or one for each quota of a list.
 
+use std::collections::HashSet;
+use std::ops::Range;
+
 use super::conditions;
+use super::quotas::{self, Allowed};
 use super::read::list;
 use super::report::Problem;
-use super::scalar::{self, QuotaText, Window};
+use super::scalar;
 use super::tree::Node;
 use crate::algorithm::Algorithm;
 use crate::cost::{REQUESTS, UNITS};
 use crate::key::{KeyBuilder, KeySecret};
-use crate::operation::Rule;
 use crate::policy::{Allowance, Attributes, Draft, KeyPart, Mode, Notes, OnMissing, Policy, Posture, When};
-use crate::quota::Quota;
 use crate::request::Layer;
 use crate::time::Span;
 
@@ -18,8 +20,8 @@ use crate::time::Span;
 pub(super) struct Named<'a> {
     pub(super) name: &'a str,
     pub(super) node: &'a Node,
-    /// Indices into the draft's policies; one for each quota.
-    pub(super) policies: Vec<usize>,
+    /// Where they are among the draft's policies; one for each quota.
+    pub(super) policies: Range<usize>,
 }
 
 /// Reads every policy into the draft.
@@ -30,22 +32,28 @@ pub(super) fn read<'a>(
     problems: &mut Vec<Problem>,
 ) -> Vec<Named<'a>> {
     let mut all: Vec<Named<'a>> = Vec::new();
+    let mut names: HashSet<Box<str>> = HashSet::new();
     let defaults = file.field("defaults");
     for node in list(file, "policies") {
         let Some(name) = node.field("name") else { continue };
         let Some(text) = name.text() else { continue };
-        let reader = Reader { node, defaults, name: text, domain: draft.domain.clone(), secret };
+        let reader = Reader { node, defaults, name: text, domain: &draft.domain, secret };
         let policies = reader.policies(&mut draft.attributes, problems);
-        if all.iter().any(|other| other.name == text) {
+        // With a list of quotas the policies' names differ from the node's, and all of them count.
+        let mut own =
+            policies.iter().map(|policy| policy.name.clone()).chain([text.into()]).collect::<Vec<_>>();
+        own.dedup();
+        if let Some(taken) = own.iter().find(|name| names.contains(*name)) {
             problems.push(
-                Problem::new(&name.span, format!("there is another policy called `{text}`"))
+                Problem::new(&name.span, format!("there is another policy called `{taken}`"))
                     .hint("names are unique; metrics and answers use them"),
             );
             continue;
         }
+        names.extend(own);
         let first = draft.policies.len();
         draft.policies.extend(policies);
-        all.push(Named { name: text, node, policies: (first..draft.policies.len()).collect() });
+        all.push(Named { name: text, node, policies: first..draft.policies.len() });
     }
     all
 }
@@ -55,14 +63,8 @@ struct Reader<'a> {
     node: &'a Node,
     defaults: Option<&'a Node>,
     name: &'a str,
-    domain: Box<str>,
+    domain: &'a str,
     secret: &'a KeySecret,
-}
-
-/// A quota of a policy's list, as settled.
-struct Allowed {
-    suffix: String,
-    allowance: Allowance,
 }
 
 impl<'a> Reader<'a> {
@@ -76,14 +78,17 @@ impl<'a> Reader<'a> {
     }
 
     fn policies(&self, attributes: &mut Attributes, problems: &mut Vec<Problem>) -> Vec<Policy> {
-        let when = (self.node.field("when"))
-            .map(|when| conditions::when(when, attributes, problems))
-            .unwrap_or_default();
+        let when = self.node.field("when").map(|when| conditions::when(when, attributes, problems));
         let (key, key_text) = self.key(attributes, problems);
         let algorithm = self.text("algorithm").and_then(Algorithm::parse).unwrap_or(Algorithm::TokenBucket);
-        let allowed = self.allowed(algorithm, problems);
+        let allowed = quotas::read(self.node, algorithm, problems);
         self.check_cost(&allowed, problems);
-        allowed.into_iter().map(|a| self.policy(a, algorithm, when.clone(), key.clone(), &key_text)).collect()
+        allowed
+            .into_iter()
+            .map(|a| {
+                self.policy(a, algorithm, when.clone().flatten().unwrap_or_default(), key.clone(), &key_text)
+            })
+            .collect()
     }
 
     fn policy(
@@ -99,7 +104,7 @@ impl<'a> Reader<'a> {
             Allowance::Limited(rule) => algorithm.key_window(&rule.quota).unwrap_or(Span::ZERO),
             Allowance::Unlimited => Span::ZERO,
         };
-        let key_start = [&*self.domain, &name, algorithm.as_str(), key_text]
+        let key_start = [self.domain, &name, algorithm.as_str(), key_text]
             .into_iter()
             .fold(KeyBuilder::new(self.secret), |key, part| key.part(part.as_bytes()))
             .part(&window.nanos().to_le_bytes());
@@ -146,91 +151,14 @@ impl<'a> Reader<'a> {
         (parts, texts.join(","))
     }
 
-    fn burst(&self) -> Option<u64> {
-        self.node.field("burst")?.text().and_then(|text| scalar::count(text).ok())
-    }
-
-    /// The quotas, one or a list, each with the ending of its policy's name.
-    fn allowed(&self, algorithm: Algorithm, problems: &mut Vec<Problem>) -> Vec<Allowed> {
-        let Some(quota) = self.node.field("quota") else { return Vec::new() };
-        let several = quota.items().len() > 1;
-        let mut allowed: Vec<Allowed> = Vec::new();
-        if let (true, Some(burst)) = (several, self.node.field("burst")) {
-            problems.push(
-                Problem::new(&burst.span, "one burst cannot serve several quotas")
-                    .hint("write a policy of its own for the quota that has a burst"),
-            );
-            return allowed;
-        }
-        if let (Some(0), Some(burst)) = (self.burst(), self.node.field("burst")) {
-            problems.push(
-                Problem::new(&burst.span, "a burst of 0 would admit nothing")
-                    .hint("leave it out for a burst of the limit"),
-            );
-        }
-        for node in quota.items() {
-            let Some(Ok(text)) = node.text().map(scalar::quota) else { continue };
-            match self.settle(text, several, algorithm) {
-                Ok(one) if allowed.iter().any(|other| other.suffix == one.suffix) => problems.push(
-                    Problem::new(&node.span, "the list has another quota with this window")
-                        .hint("the smaller of the two would always decide; keep that one"),
-                ),
-                Ok(one) => allowed.push(one),
-                Err((at, message, hint)) => {
-                    let place = at.and_then(|field| self.node.field(field)).unwrap_or(node);
-                    problems.push(Problem::new(&place.span, message).hint(hint));
-                }
-            }
-        }
-        allowed
-    }
-
-    /// A settled quota, or the field at fault (the quota itself if `None`), what is wrong, and what to do.
-    fn settle(
-        &self,
-        text: QuotaText,
-        several: bool,
-        algorithm: Algorithm,
-    ) -> Result<Allowed, (Option<&'static str>, String, String)> {
-        // A burst of 0 has been reported already.
-        let burst = self.burst().filter(|burst| *burst > 0);
-        match text {
-            QuotaText::Unlimited if burst.is_some() => {
-                Err((Some("burst"), "an unlimited quota has no burst".into(), "leave it out".into()))
-            }
-            QuotaText::Unlimited => Ok(Allowed { suffix: String::new(), allowance: Allowance::Unlimited }),
-            QuotaText::Limited { window: Window::Calendar(name), .. } => {
-                let hint = format!("write days instead: `{}`", days_of(name));
-                let message = if algorithm == Algorithm::FixedWindow {
-                    format!("calendar windows such as `{name}` are not supported")
-                } else {
-                    format!("`{name}` is a calendar window, and `{algorithm}` has none")
-                };
-                Err((None, message, hint))
-            }
-            QuotaText::Limited { limit, window: Window::Length(window) } => {
-                use crate::quota::QuotaError as E;
-                let quota = Quota::settle(algorithm, limit, window, burst).map_err(|error| {
-                    let (field, hint) = match error {
-                        E::BurstZero | E::BurstUnused(_) => {
-                            (Some("burst"), "leave it out, or use `token_bucket`")
-                        }
-                        E::TooLarge { what: "burst", .. } | E::TooSlow(_) => {
-                            (burst.map(|_| "burst"), "lower it, or count in larger units")
-                        }
-                        E::TooLarge { .. } => (None, "lower it, or count in larger units"),
-                        E::Window => (None, "choose another window"),
-                    };
-                    (field, error.to_string(), hint.to_owned())
-                })?;
-                let suffix = if several { format!(".{window}") } else { String::new() };
-                Ok(Allowed { suffix, allowance: Allowance::Limited(Rule { algorithm, quota }) })
-            }
-        }
-    }
-
     fn check_cost(&self, allowed: &[Allowed], problems: &mut Vec<Problem>) {
         let (Some(node), Some(cost)) = (self.node.field("cost"), self.own_cost()) else { return };
+        if cost == 0 {
+            problems.push(
+                Problem::new(&node.span, "a policy at no cost never counts anything")
+                    .hint("leave the cost out, or say `mode: off`"),
+            );
+        }
         if self.text("unit") == Some(REQUESTS) {
             problems.push(
                 Problem::new(&node.span, "every request is one of `requests`")
@@ -247,13 +175,5 @@ impl<'a> Reader<'a> {
                     .hint("raise the quota or its burst; for a block, write a quota of `0/minute`"),
             );
         }
-    }
-}
-
-fn days_of(calendar: &str) -> &'static str {
-    match calendar {
-        "week" => "7d",
-        "month" => "30d",
-        _ => "365d",
     }
 }

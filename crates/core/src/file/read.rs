@@ -4,12 +4,14 @@
 use super::checks;
 use super::conditions;
 use super::policies;
+use super::replaces;
 use super::report::Problem;
 use super::scalar;
 use super::tree::Node;
+use super::warnings;
 use crate::cost::{REQUESTS, UNITS};
 use crate::key::KeySecret;
-use crate::policy::{Attributes, CostRule, Draft};
+use crate::policy::{Attributes, CostRule, Draft, When};
 
 /// Reads a whole file. Returns the draft, which is only good where no problem was pushed, and warnings.
 pub(super) fn policy_file(
@@ -19,21 +21,34 @@ pub(super) fn policy_file(
 ) -> (Draft, Vec<Problem>) {
     let domain = file.field("domain").and_then(Node::text).unwrap_or_default().into();
     let mut draft = Draft { domain, ..Draft::default() };
-    for entry in file.field("attributes").map(Node::entries).unwrap_or_default() {
-        if let Some(source) = entry.value.text() {
-            draft.attributes.declare(&entry.name, source);
-        }
-    }
+    sources(file, &mut draft.attributes, problems);
     for node in list(file, "exempt") {
-        draft.exempt.push(conditions::when(node, &mut draft.attributes, problems));
+        if node.entries().is_empty() {
+            let problem = Problem::new(&node.span, "an exemption without conditions would exempt everything");
+            problems.push(problem.hint("say what is exempt, such as `path: /healthz`"));
+        }
+        draft.exempt.extend(conditions::when(node, &mut draft.attributes, problems));
     }
     let costs = cost_rules(file, &mut draft.attributes, problems);
     let named = policies::read(file, secret, &mut draft, problems);
-    checks::unreachable_costs(&costs, problems);
-    checks::replacements(&named, &mut draft.policies, problems);
+    checks::costs(&costs, &draft.policies, problems);
+    replaces::resolve(&named, &mut draft.policies, problems);
     draft.costs = costs.into_iter().map(|(rule, _)| rule).collect();
-    let warnings = checks::warnings(file, &named, &draft);
+    let warnings = if problems.is_empty() { warnings::of(file, &named, &draft) } else { Vec::new() };
     (draft, warnings)
+}
+
+/// `attributes`: where they are found. A source is what a door gives, not another attribute of the file.
+fn sources(file: &Node, attributes: &mut Attributes, problems: &mut Vec<Problem>) {
+    let entries = file.field("attributes").map(Node::entries).unwrap_or_default();
+    for entry in entries {
+        let Some(source) = entry.value.text() else { continue };
+        if entries.iter().any(|other| other.name == source) {
+            let message = format!("`{source}` has a source itself");
+            problems.push(Problem::new(&entry.value.span, message).hint("name that source here as well"));
+        }
+        attributes.declare(&entry.name, source);
+    }
 }
 
 /// The items of a list field; none where it is absent.
@@ -48,8 +63,10 @@ fn cost_rules<'a>(
 ) -> Vec<(CostRule, &'a Node)> {
     let mut rules = Vec::new();
     for node in list(file, "costs") {
-        let when =
-            node.field("when").map(|when| conditions::when(when, attributes, problems)).unwrap_or_default();
+        let when = match node.field("when") {
+            Some(when) => conditions::when(when, attributes, problems),
+            None => Some(When::default()),
+        };
         let unit = node.field("unit").and_then(Node::text).unwrap_or(UNITS);
         if let (REQUESTS, Some(unit)) = (unit, node.field("unit")) {
             problems.push(
@@ -57,8 +74,8 @@ fn cost_rules<'a>(
                     .hint("give the rule another unit"),
             );
         }
-        if let Some(cost) = node.field("cost").and_then(Node::text).and_then(|text| scalar::count(text).ok())
-        {
+        let cost = node.field("cost").and_then(Node::text).and_then(|text| scalar::count(text).ok());
+        if let (Some(when), Some(cost)) = (when, cost) {
             rules.push((CostRule { when, unit: unit.into(), cost }, node));
         }
     }

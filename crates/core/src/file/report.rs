@@ -5,6 +5,11 @@ use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
+use super::scalar::NAME_MAX;
+
+/// A report shows at most this many problems in full.
+const SHOWN_MAX: usize = 100;
+
 /// One mistake, or one thing that looks like a mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
@@ -22,6 +27,24 @@ pub struct Report {
     name: String,
     text: String,
     problems: Vec<Problem>,
+}
+
+/// What is wrong with a value, and what to do, before it is known where it stands.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Complaint {
+    pub(super) message: String,
+    pub(super) hint: String,
+}
+
+/// Refuses a value.
+pub(super) fn complain<T>(message: impl Into<String>, hint: impl Into<String>) -> Result<T, Complaint> {
+    Err(Complaint { message: message.into(), hint: hint.into() })
+}
+
+impl Complaint {
+    pub(super) fn at(self, span: &Range<usize>) -> Problem {
+        Problem::new(span, self.message).hint(self.hint)
+    }
 }
 
 impl Problem {
@@ -70,32 +93,40 @@ impl Report {
         (line, last_line.chars().count() + 1)
     }
 
-    /// The problems for people, each with its line, the text underlined, and the hint.
+    /// The problems for people, each with its line, the text underlined, and the hint. Only the first
+    /// hundred: who has more has one mistake many times.
     pub fn render(&self, level: Severity, colours: bool) -> String {
         let renderer = if colours { Renderer::styled() } else { Renderer::plain() };
+        let shown = self.problems.iter().take(SHOWN_MAX);
+        let mut texts: Vec<String> =
+            shown.map(|problem| self.render_one(problem, level, &renderer)).collect();
+        let left = self.problems.len().saturating_sub(SHOWN_MAX);
+        if left > 0 {
+            texts.push(format!("... and {left} more"));
+        }
+        texts.join("\n\n")
+    }
+
+    /// Shows the line in which the problem starts; a whole block underlined tells nothing.
+    fn render_one(&self, problem: &Problem, level: Severity, renderer: &Renderer) -> String {
         let level = match level {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
         };
-        let render = |problem: &Problem| {
-            let snippet = Snippet::source(&self.text)
-                .path(&self.name)
-                .annotation(AnnotationKind::Primary.span(self.underlined(problem)));
-            let group = level.clone().primary_title(&problem.message).element(snippet);
-            match &problem.hint {
-                Some(hint) => renderer.render(&[group.element(Level::HELP.message(hint))]),
-                None => renderer.render(&[group]),
-            }
-        };
-        self.problems.iter().map(render).collect::<Vec<_>>().join("\n\n")
-    }
-
-    /// The first line of what the problem is about; a whole block underlined tells nothing.
-    fn underlined(&self, problem: &Problem) -> Range<usize> {
-        let Range { start, end } = problem.span;
-        let text = self.text.get(start..end).unwrap_or_default();
-        let line = text.lines().next().unwrap_or_default().trim_end();
-        start..start + line.len()
+        let start = problem.span.start;
+        let line_start = self.text.get(..start).and_then(|t| t.rfind('\n')).map_or(0, |at| at + 1);
+        let rest = self.text.get(line_start..).unwrap_or_default();
+        let line = rest.lines().next().unwrap_or_default();
+        let end = (problem.span.end - line_start).min(line.trim_end().len()).max(start - line_start);
+        let snippet = Snippet::source(line)
+            .path(&self.name)
+            .line_start(self.place(problem).0)
+            .annotation(AnnotationKind::Primary.span(start - line_start..end));
+        let group = level.primary_title(&problem.message).element(snippet);
+        match &problem.hint {
+            Some(hint) => renderer.render(&[group.element(Level::HELP.message(hint))]),
+            None => renderer.render(&[group]),
+        }
     }
 }
 
@@ -138,6 +169,9 @@ pub(super) fn decode<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a str, Report>
 /// The closest of `known` to what was written, for "did you mean".
 pub(super) fn closest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const ALIKE: f64 = 0.75;
+    if written.len() > NAME_MAX {
+        return None;
+    }
     let score = |name: &'a str| (strsim::jaro_winkler(written, name), name);
     let best = known.into_iter().map(score).max_by(|a, b| a.0.total_cmp(&b.0))?;
     (best.0 >= ALIKE).then_some(best.1)

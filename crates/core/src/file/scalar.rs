@@ -3,12 +3,16 @@
 
 use serde_json::{Value, json};
 
+use super::report::{Complaint, complain};
 use crate::time::Span;
 
 /// The longest name of a policy, unit or attribute, in characters.
 pub(crate) const NAME_MAX: usize = 128;
 /// The longest piece of text for people or for matching, in characters.
 const TEXT_MAX: usize = 4_096;
+
+/// The most choices of one part of a key.
+const CHOICES_MAX: usize = 8;
 
 /// A kind of scalar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,17 +31,6 @@ pub(super) enum Scalar {
     Text,
 }
 
-/// What is wrong with a scalar, and what to do.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Complaint {
-    pub(super) message: String,
-    pub(super) hint: String,
-}
-
-fn complain<T>(message: impl Into<String>, hint: impl Into<String>) -> Result<T, Complaint> {
-    Err(Complaint { message: message.into(), hint: hint.into() })
-}
-
 impl Scalar {
     pub(super) fn check(self, text: &str, plain: bool) -> Result<(), Complaint> {
         match self {
@@ -50,6 +43,7 @@ impl Scalar {
             Self::Count if !plain => complain("a number is expected, not a text", "write it without quotes"),
             Self::Count => count(text).map(drop),
             Self::Quota => quota(text).map(drop),
+            Self::Text if text.trim().is_empty() => complain("nothing is written here", "leave it out"),
             Self::Text if text.chars().count() > TEXT_MAX => {
                 complain(format!("longer than {TEXT_MAX} characters"), "shorten it")
             }
@@ -75,14 +69,14 @@ impl Scalar {
             Self::Name => json!({ "type": "string", "pattern": format!("^{NAME}$") }),
             Self::Attribute => json!({ "type": "string", "pattern": format!("^{ATTRIBUTE}$") }),
             Self::KeyPart => {
-                json!({ "type": "string", "pattern": format!("^\\s*{ATTRIBUTE}(\\s*\\|\\s*{ATTRIBUTE})*\\s*$") })
+                json!({ "type": "string", "pattern": format!("^\\s*{ATTRIBUTE}(\\s*\\|\\s*{ATTRIBUTE}){{0,7}}\\s*$") })
             }
             Self::Count => json!({ "type": "integer", "minimum": 0, "maximum": u64::MAX }),
             Self::Quota => json!({
                 "type": "string",
-                "pattern": "^(unlimited|\\s*[0-9]+\\s*/\\s*(second|minute|hour|day|[0-9]+(ms|s|min|h|d))\\s*)$",
+                "pattern": "^(unlimited|\\s*(0|[1-9][0-9]*)\\s*/\\s*(second|minute|hour|day|[0-9]+(ms|s|min|h|d))\\s*)$",
             }),
-            Self::Text => json!({ "type": ["string", "number", "boolean"] }),
+            Self::Text => json!({ "type": ["string", "number", "boolean"], "pattern": "\\S" }),
         }
     }
 }
@@ -110,6 +104,10 @@ pub(super) fn name(text: &str) -> Result<&str, Complaint> {
 }
 
 pub(super) fn attribute(text: &str) -> Result<&str, Complaint> {
+    if text.strip_prefix("header.").is_some_and(|name| name.contains(|c: char| c.is_ascii_uppercase())) {
+        let hint = format!("write `{}`", text.to_ascii_lowercase());
+        return complain("header names are written in lower case here", hint);
+    }
     if is_name(text, |c| c.is_ascii_alphanumeric() || c == '_') {
         Ok(text)
     } else {
@@ -121,18 +119,35 @@ pub(super) fn attribute(text: &str) -> Result<&str, Complaint> {
 }
 
 pub(super) fn key_part(text: &str) -> Result<Vec<&str>, Complaint> {
-    text.split('|').map(|choice| attribute(choice.trim())).collect()
+    if text.split('|').count() > CHOICES_MAX {
+        return complain(
+            format!("more than {CHOICES_MAX} choices"),
+            "name the few that requests really have",
+        );
+    }
+    let mut choices = Vec::new();
+    for choice in text.split('|') {
+        let choice = attribute(choice.trim())?;
+        if choices.contains(&choice) {
+            return complain(format!("`{choice}` is a choice already"), "name each choice once");
+        }
+        choices.push(choice);
+    }
+    Ok(choices)
 }
 
 pub(super) fn count(text: &str) -> Result<u64, Complaint> {
     let range = format!("a whole number from 0 to {}", u64::MAX);
+    if text.len() > 1 && text.starts_with('0') && text.bytes().all(|b| b.is_ascii_digit()) {
+        return complain("a leading zero could mean an octal number", "write it without the zero");
+    }
     if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
         return text.parse().or_else(|_| complain("this number is too large", range));
     }
     if text.starts_with('-') {
         return complain("a number here cannot be negative", range);
     }
-    if text.parse::<f64>().is_ok() {
+    if !text.starts_with('+') && text.parse::<f64>().is_ok() {
         return complain("a fraction or exponent is not a count", range);
     }
     complain("this is not a number", range)
@@ -148,8 +163,11 @@ pub(super) enum QuotaText {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Window {
     Length(Span),
-    /// `week`, `month` or `year`, whose lengths depend on the calendar.
-    Calendar(&'static str),
+    /// `week`, `month` or `year`, whose lengths depend on the calendar, and about how many days that is.
+    Calendar {
+        name: &'static str,
+        days: &'static str,
+    },
 }
 
 pub(super) fn quota(text: &str) -> Result<QuotaText, Complaint> {
@@ -175,9 +193,9 @@ fn window(text: &str) -> Result<Window, Complaint> {
         "minute" => return Ok(Window::Length(Span::from_secs(60))),
         "hour" => return Ok(Window::Length(Span::from_secs(3_600))),
         "day" => return Ok(Window::Length(Span::from_secs(86_400))),
-        "week" => return Ok(Window::Calendar("week")),
-        "month" => return Ok(Window::Calendar("month")),
-        "year" => return Ok(Window::Calendar("year")),
+        "week" => return Ok(Window::Calendar { name: "week", days: "7d" }),
+        "month" => return Ok(Window::Calendar { name: "month", days: "30d" }),
+        "year" => return Ok(Window::Calendar { name: "year", days: "365d" }),
         _ => {}
     }
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();

@@ -91,8 +91,8 @@ pub(super) fn check(node: &Node, shape: &Shape, problems: &mut Vec<Problem>) {
                 Map::Fields(fields) => check_fields(node, entries, fields, problems),
                 Map::Named(name, value) => {
                     for entry in entries {
-                        if let Err(complaint) = name.check(&entry.name, true) {
-                            problems.push(Problem::new(&entry.span, complaint.message).hint(complaint.hint));
+                        if let Err(complaint) = name.check(&entry.name, entry.plain) {
+                            problems.push(complaint.at(&entry.span));
                         }
                         check(&entry.value, value, problems);
                     }
@@ -118,7 +118,7 @@ fn check_one(node: &Node, text: &str, plain: bool, one: One) -> Option<Problem> 
     match one {
         One::Of(scalar) => {
             let complaint = scalar.check(text, plain).err()?;
-            Some(Problem::new(&node.span, complaint.message).hint(complaint.hint))
+            Some(complaint.at(&node.span))
         }
         One::Word(words) if words.contains(&text) => None,
         One::Word(words) => {

@@ -29,6 +29,7 @@ pub(super) enum Kind {
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) name: String,
+    pub(super) plain: bool,
     pub(super) span: Range<usize>,
     pub(super) value: Node,
 }
@@ -73,6 +74,7 @@ pub(super) fn parse(text: &str) -> Result<Node, Problem> {
     let mut options = Options::default();
     options.flow_nesting_limit = DEPTH_MAX;
     options.block_nesting_limit = DEPTH_MAX;
+    options.set_emit_comments(false);
     let mut parser = Parser::new_from_str_with_options(text, options);
     while let Some(event) = parser.next_event() {
         let (event, span) = event.map_err(|error| syntax_error(text, &error))?;
@@ -111,7 +113,7 @@ struct Builder {
 enum Open {
     List(Range<usize>, Vec<Node>),
     /// With the name that waits for its value.
-    Map(Range<usize>, Vec<Entry>, Option<(String, Range<usize>)>),
+    Map(Range<usize>, Vec<Entry>, Option<(String, bool, Range<usize>)>),
 }
 
 impl Builder {
@@ -162,8 +164,10 @@ impl Builder {
             None => self.root = Some(node),
             Some(Open::List(_, items)) => items.push(node),
             Some(Open::Map(_, entries, waiting)) => match (waiting.take(), node) {
-                (Some((name, span)), value) => entries.push(Entry { name, span, value }),
-                (None, Node { span, kind: Kind::Scalar { text, .. } }) => *waiting = Some((text, span)),
+                (Some((name, plain, span)), value) => entries.push(Entry { name, plain, span, value }),
+                (None, Node { span, kind: Kind::Scalar { text, plain } }) => {
+                    *waiting = Some((text, plain, span));
+                }
                 (None, Node { span, .. }) => {
                     return Err(Problem::new(&span, "a name is expected here, not a list or mapping")
                         .hint("a value that starts with `{` or `[` must be quoted"));

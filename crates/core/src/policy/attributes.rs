@@ -4,11 +4,29 @@ use std::collections::BTreeMap;
 
 use smallvec::SmallVec;
 
-use crate::request::{Descriptor, Value};
+use crate::request::{CLIENT_IP, Descriptor, PATH, Value};
 
 /// The number of an attribute within its policy set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct AttributeId(u16);
+
+/// What an attribute's values are, and so what their normal form is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AttributeKind {
+    Text,
+    Path,
+    Address,
+}
+
+impl AttributeKind {
+    fn of(name: &str) -> Self {
+        match name {
+            PATH => Self::Path,
+            CLIENT_IP => Self::Address,
+            _ => Self::Text,
+        }
+    }
+}
 
 /// Names and sources of the attributes that policies mention.
 #[derive(Debug, Default)]
@@ -48,12 +66,21 @@ impl Attributes {
         self.sources.get(name).map(|source| &**source)
     }
 
+    /// An attribute is what its own name says, else what its source's name says: an address from a header is
+    /// an address.
+    pub(crate) fn kind(&self, name: &str) -> AttributeKind {
+        match AttributeKind::of(name) {
+            AttributeKind::Text => self.source_of(name).map_or(AttributeKind::Text, AttributeKind::of),
+            kind => kind,
+        }
+    }
+
     /// Looks up everything that any policy could ask for.
     pub(crate) fn resolve<'a>(&self, descriptor: &Descriptor<'a>) -> Values<'a> {
-        let look_up = |name: &str| {
-            descriptor.get(name).or_else(|| self.sources.get(name).and_then(|source| descriptor.get(source)))
-        };
-        Values(self.names.iter().map(|name| look_up(name)).collect())
+        let at_source = |name: &str| self.source_of(name).and_then(|source| descriptor.text(source));
+        let text = |name: &str| descriptor.text(name).or_else(|| at_source(name));
+        let value = |name: &str| text(name).map(|text| Value::normal(self.kind(name), text));
+        Values(self.names.iter().map(|name| value(name)).collect())
     }
 }
 

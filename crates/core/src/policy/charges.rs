@@ -2,16 +2,36 @@
 
 use smallvec::SmallVec;
 
-use crate::operation::{Batch, Group, Operation};
+use crate::algorithm::Op;
+use crate::key::Key;
+use crate::operation::{Group, Operation, Rule};
 
-/// One policy's demand on one key.
+/// One policy's demand on one partition key by one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Charge {
-    /// To be decided by the store.
-    Ask(Operation),
-    /// The policy allows everything.
+pub struct Charge {
+    /// The index of the policy in its set.
+    pub policy: usize,
+    /// The units asked for, in the policy's unit.
+    pub cost: u64,
+    /// Whether a refusal refuses the request. A shadow's does not.
+    pub enforced: bool,
+    /// What is demanded.
+    pub demand: Demand,
+}
+
+/// What a charge demands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Demand {
+    /// That the store decides about this key.
+    Ask {
+        /// Whose allowance.
+        key: Key,
+        /// How it is counted.
+        rule: Rule,
+    },
+    /// Nothing: the policy allows everything.
     Unlimited,
-    /// The policy refuses requests that lack an attribute of its key.
+    /// A refusal: the request lacks an attribute of the key, and the policy denies such requests.
     Missing,
 }
 
@@ -20,24 +40,22 @@ pub enum Charge {
 pub struct Charges {
     /// The request is exempt: nothing applies to it.
     pub exempt: bool,
-    /// For each policy that applies, its index, the cost in its unit, and the charge.
-    pub entries: SmallVec<[(usize, u64, Charge); 2]>,
-    /// Policies that would apply but for a missing attribute.
+    /// One charge for each policy that applies.
+    pub charges: SmallVec<[Charge; 2]>,
+    /// The indices of policies that would apply but for a missing attribute.
     pub skipped: SmallVec<[usize; 2]>,
+    /// Nothing is to be charged, only asked: a dry run, or a request that is refused anyhow.
+    pub asks_only: bool,
 }
 
 impl Charges {
-    /// The operations for the store.
+    /// The operations for the store, in the order of the charges that ask it. May be empty.
     pub fn group(&self) -> Group {
-        let operation = |(_, _, charge): &(usize, u64, Charge)| match charge {
-            Charge::Ask(operation) => Some(*operation),
-            Charge::Unlimited | Charge::Missing => None,
+        let operation = |charge: &Charge| {
+            let Demand::Ask { key, rule } = charge.demand else { return None };
+            let op = if self.asks_only { Op::Peek(charge.cost) } else { Op::Take(charge.cost) };
+            Some(Operation { key, rule, op, enforced: charge.enforced })
         };
-        self.entries.iter().filter_map(operation).collect()
-    }
-
-    /// The operations of several requests.
-    pub fn batch<'a>(charges: impl IntoIterator<Item = &'a Self>) -> Batch {
-        charges.into_iter().map(Self::group).collect()
+        self.charges.iter().filter_map(operation).collect()
     }
 }

@@ -4,14 +4,12 @@ use smallvec::SmallVec;
 use thiserror::Error;
 
 use super::attributes::{Attributes, Values};
-use super::charges::{Charge, Charges};
+use super::charges::{Charge, Charges, Demand};
 use super::costs::{CostRule, cost_in};
 use super::when::When;
 use super::{Allowance, KeyPart, OnMissing, Policy};
 use crate::address;
-use crate::algorithm::Op;
 use crate::key::{Key, KeyBuilder};
-use crate::operation::Operation;
 use crate::request::{Request, Value};
 
 /// A policy file, settled: everything that is known before a request comes.
@@ -82,56 +80,46 @@ impl PolicySet {
             return Ok(Charges { exempt: true, ..Charges::default() });
         }
         let mut charges = Charges::default();
-        for index in self.applying(request, &values) {
-            let Some(policy) = self.policy(index) else { continue };
-            let cost = cost_in(&policy.unit, policy.cost, &request.cost, &self.0.costs, &values);
-            match policy.charge(cost, &values) {
-                Some(charge) => charges.entries.push((index, cost, charge)),
+        for (index, charge) in self.applying(request, &values) {
+            match charge {
+                Some(charge) => charges.charges.push(charge),
                 None => charges.skipped.push(index),
             }
         }
-        let is_refused = |&(index, _, charge): &(usize, u64, Charge)| {
-            charge == Charge::Missing && self.policy(index).is_some_and(Policy::is_enforced)
-        };
-        if request.dry_run || charges.entries.iter().any(is_refused) {
-            for (_, cost, charge) in &mut charges.entries {
-                if let Charge::Ask(operation) = charge {
-                    operation.op = Op::Peek(*cost);
-                }
-            }
-        }
+        let is_refused = |charge: &Charge| charge.enforced && charge.demand == Demand::Missing;
+        charges.asks_only = request.dry_run || charges.charges.iter().any(is_refused);
         Ok(charges)
     }
 
-    /// The policies that match, less those that a matching enforced policy replaces. A shadow replaces
-    /// nothing: that would change what a client sees.
-    fn applying(&self, request: &Request<'_>, values: &Values<'_>) -> SmallVec<[usize; 8]> {
-        let mut matching: SmallVec<[usize; 8]> = (self.policies().iter().enumerate())
+    /// The policies that match with their charges, less those that another one replaces. What is passed by
+    /// for want of an attribute does not apply, so it replaces nothing; nor does a shadow: that would change
+    /// what a client sees.
+    fn applying(&self, request: &Request<'_>, values: &Values<'_>) -> SmallVec<[(usize, Option<Charge>); 4]> {
+        let cost = |policy: &Policy| cost_in(&policy.unit, policy.cost, &request.cost, &self.0.costs, values);
+        let mut matching: SmallVec<[(usize, Option<Charge>); 4]> = (self.policies().iter().enumerate())
             .filter(|(_, policy)| policy.is_met_at(request.layer) && policy.when.matches(values))
-            .map(|(index, _)| index)
+            .map(|(index, policy)| (index, policy.charge(index, cost(policy), values)))
             .collect();
         let replaced: SmallVec<[usize; 4]> = (matching.iter())
-            .filter_map(|&index| self.policy(index))
-            .filter(|policy| policy.is_enforced())
+            .filter(|(_, charge)| charge.is_some_and(|charge| charge.enforced))
+            .filter_map(|(index, _)| self.policy(*index))
             .flat_map(|policy| policy.replaces.iter().copied())
             .collect();
-        matching.retain(|index| !replaced.contains(index));
+        matching.retain(|(index, _)| !replaced.contains(index));
         matching
     }
 }
 
 impl Policy {
     /// The charge for a matching request; `None` where the policy passes it by for want of an attribute.
-    fn charge(&self, cost: u64, values: &Values<'_>) -> Option<Charge> {
-        let Allowance::Limited(rule) = self.allowance else { return Some(Charge::Unlimited) };
-        match self.partition(values) {
-            Some(key) => {
-                let enforced = self.is_enforced();
-                Some(Charge::Ask(Operation { key, rule, op: Op::Take(cost), enforced }))
-            }
-            None if self.on_missing == OnMissing::Deny => Some(Charge::Missing),
-            None => None,
-        }
+    fn charge(&self, policy: usize, cost: u64, values: &Values<'_>) -> Option<Charge> {
+        let demand = match (self.allowance, self.partition(values)) {
+            (Allowance::Unlimited, _) => Demand::Unlimited,
+            (Allowance::Limited(rule), Some(key)) => Demand::Ask { key, rule },
+            (Allowance::Limited(_), None) if self.on_missing == OnMissing::Deny => Demand::Missing,
+            (Allowance::Limited(_), None) => return None,
+        };
+        Some(Charge { policy, cost, enforced: self.is_enforced(), demand })
     }
 
     fn partition(&self, values: &Values<'_>) -> Option<Key> {

@@ -1,8 +1,10 @@
 //! No quota that settles, no cost, no instant and no order of them makes the arithmetic panic or lie.
 
+use std::num::NonZeroU64;
+
 use proptest::prelude::*;
 use weir_core::QuotaError as E;
-use weir_core::{Algorithm, Change, Op, Quota, Rule, Span, State, StateRef, Timestamp};
+use weir_core::{Algorithm, Op, Quota, Rule, Span, State, StateRef, Timestamp};
 
 use crate::hold;
 
@@ -28,7 +30,9 @@ fn nothing_overflows_and_remaining_stays_in_range() {
     hold(5_000, (any_quota(), history), |(first, history)| {
         let settle = |(algorithm, limit, window, burst): (Algorithm, u64, u64, Option<u64>)| {
             let window = Span::from_nanos(window);
-            Quota::settle(algorithm, limit, window, burst).ok().map(|quota| Rule { algorithm, quota })
+            Quota::settle(algorithm, limit, window, burst.and_then(NonZeroU64::new))
+                .ok()
+                .map(|quota| Rule { algorithm, quota })
         };
         let Some(mut rule) = settle(first) else { return Ok(()) };
         let mut state: Option<State> = None;
@@ -42,13 +46,9 @@ fn nothing_overflows_and_remaining_stays_in_range() {
             let step = rule.decide(state.as_ref().map_or(StateRef::Fresh, StateRef::Cell), op, now);
             prop_assert!(step.decision.remaining <= step.decision.limit);
             prop_assert_eq!(step.decision.limit, rule.quota.capacity());
-            match step.change {
-                Change::Keep => {}
-                Change::Put(next) => {
-                    rule.expires(&next);
-                    state = Some(next);
-                }
-                Change::Clear => state = None,
+            step.change.apply_to(&mut state);
+            if let Some(state) = &state {
+                rule.expires(state);
             }
         }
         Ok(())
@@ -58,13 +58,15 @@ fn nothing_overflows_and_remaining_stays_in_range() {
 #[test]
 fn what_a_refusal_calls_the_highest_is_accepted() {
     hold(5_000, any_quota(), |(algorithm, limit, window, burst)| {
-        let window = Span::from_nanos(window);
+        let (window, burst) = (Span::from_nanos(window), burst.and_then(NonZeroU64::new));
         match Quota::settle(algorithm, limit, window, burst) {
-            Err(E::TooLarge { what: "burst", highest } | E::TooSlow(highest))
-                if burst.is_some() && highest > 0 =>
-            {
-                let again = Quota::settle(algorithm, limit, window, Some(highest));
-                prop_assert!(!matches!(again, Err(E::TooLarge { what: "burst", .. })), "{again:?}");
+            Err(E::BurstTooLarge(highest) | E::TooSlow(highest)) if burst.is_some() && highest > 0 => {
+                let again = Quota::settle(algorithm, limit, window, NonZeroU64::new(highest));
+                prop_assert!(!matches!(again, Err(E::BurstTooLarge(_))), "{again:?}");
+            }
+            Err(E::LimitTooLarge(highest)) => {
+                let again = Quota::settle(algorithm, highest, window, burst);
+                prop_assert!(again.is_ok(), "{again:?}");
             }
             _ => {}
         }

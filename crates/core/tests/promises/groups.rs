@@ -43,7 +43,7 @@ fn promise_3_all_or_nothing_over_every_mix_of_algorithms() {
                 let Answer::Decided { decision, receipt, .. } = answer else { panic!() };
                 prop_assert_eq!(decision.outcome == Outcome::Allow, fits[i], "each tells its own answer");
                 let charged = admitted && fits[i] && costs[i] > 0;
-                prop_assert_eq!(receipt.map(|r| r.amount), charged.then_some(costs[i]));
+                prop_assert_eq!(receipt.as_ref().map(|r| r.amount), charged.then_some(costs[i]));
                 if charged {
                     prop_assert_eq!((*decision, *change), (alone(i).decision, alone(i).change));
                 } else {
@@ -51,11 +51,7 @@ fn promise_3_all_or_nothing_over_every_mix_of_algorithms() {
                 }
             }
             for (state, (_, change)) in states.iter_mut().zip(settled) {
-                match change {
-                    Change::Keep => {}
-                    Change::Put(next) => *state = Some(next),
-                    Change::Clear => *state = None,
-                }
+                change.apply_to(state);
             }
         }
         Ok(())

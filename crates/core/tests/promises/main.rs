@@ -14,6 +14,7 @@ mod groups;
 mod keys;
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::num::NonZeroU64;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
@@ -53,7 +54,7 @@ const WINDOWS: [u64; 6] =
 /// Rules with small figures, so that histories meet their limits often, at a tick of a nanosecond.
 fn rules(algorithm: Algorithm) -> impl Strategy<Value = Rule> {
     (1..50_u64, 0..WINDOWS.len(), 1..60_u64).prop_map(move |(limit, window, burst)| {
-        let burst = algorithm.has_burst().then_some(burst);
+        let burst = NonZeroU64::new(burst).filter(|_| algorithm.has_burst());
         let quota = Quota::settle(algorithm, limit, Span::from_nanos(WINDOWS[window]), burst).unwrap();
         assert_eq!(quota.tick(), Span::from_nanos(1));
         Rule { algorithm, quota }

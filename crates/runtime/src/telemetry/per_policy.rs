@@ -72,7 +72,7 @@ impl PerPolicy {
 
     pub(super) fn decided(&self, verdict: &Verdict, layer: Layer) {
         for (_, judgement) in verdict.judgements() {
-            let Some(counters) = self.0.get(judgement.index) else { continue };
+            let Some(counters) = self.0.get(judgement.policy) else { continue };
             let by_layer = counters.decisions.get(layer as usize);
             if let Some(counter) = by_layer.and_then(|outcomes| outcomes.get(judgement.outcome() as usize)) {
                 counter.inc();

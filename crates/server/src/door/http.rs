@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Request as HttpRequest, State};
+use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::post;
 use weir_core::fields::LegacyFields;
@@ -85,14 +86,13 @@ impl<S: Store> Door<S> {
         Ok(render::verdicts(&verdicts))
     }
 
+    /// Values are not logged: they may be anybody's.
     fn refused(&self, problem: Problem) -> Response {
-        self.node.telemetry().bad_request();
-        tracing::debug!(
-            status = problem.status.as_u16(),
-            field = problem.field,
-            reason = problem.detail,
-            "bad request"
-        );
+        // A request of an unknown domain was understood, and is counted as such.
+        if problem.status != StatusCode::NOT_FOUND {
+            self.node.telemetry().bad_request();
+        }
+        tracing::debug!(status = problem.status.as_u16(), field = problem.field, "refused to decide");
         problem.into()
     }
 }

@@ -96,3 +96,13 @@ async fn what_happened_can_be_read_from_the_metrics() {
     assert_eq!(door.metric("weir_decision_seconds_count"), "5");
     assert_eq!(door.metric("weir_keys_held"), door.store.keys_held().to_string());
 }
+
+#[tokio::test]
+async fn g06_unlimited_policies_are_counted() {
+    let door =
+        Door::with("domain: shop\npolicies:\n  - { name: free, quota: unlimited }\n", LegacyFields::Off);
+    let reply = door.check("{}").await;
+    assert_eq!((reply.status.as_u16(), &reply.body["decisions"][0]["limit"]), (200, &Value::Null));
+    let series = "weir_decisions_total{policy=\"free\",layer=\"service\",outcome=\"allow\",mode=\"enforce\"}";
+    assert_eq!(door.metric(series), "1");
+}

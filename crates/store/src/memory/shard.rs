@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use hashbrown::HashTable;
-use weir_core::{Change, Key, Rule, State, Timestamp};
+use weir_core::{Change, Key, Op, Operation, Rule, State, Timestamp};
 
 /// Half a cache line: whose, how counted, and the state. When it expires follows from the last two.
 ///
@@ -34,26 +34,41 @@ impl Shard {
         self.slots.len()
     }
 
-    /// The state of a key as `rule` reads it. After a change of quota it is brought from the old one.
-    pub(super) fn read(&self, key: Key, rule: &Rule) -> Option<State> {
-        let tag = tag(key);
-        let slot = self.slots.find(hash(tag), |slot| slot.tag == tag)?;
+    /// The state of an operation's key, as its rule reads it: after a change of quota it is brought from the
+    /// old one. What is given back is reckoned by the rule that the key stands under now, not by the one of
+    /// its receipt.
+    pub(super) fn read(&self, operation: &mut Operation) -> Option<State> {
+        let slot = self.slots.find(hash(tag(operation.key)), |slot| slot.tag == tag(operation.key))?;
         match self.rules.get(slot.rule) {
-            Some(old) if old != rule => Some(rule.rebase(&slot.state, old)),
+            Some(rule) if matches!(operation.op, Op::Give { .. }) => {
+                operation.rule = *rule;
+                Some(slot.state)
+            }
+            Some(old) if *old != operation.rule => Some(operation.rule.rebase(&slot.state, old)),
             _ => Some(slot.state),
         }
     }
 
-    pub(super) fn write(&mut self, key: Key, rule: &Rule, change: Change, now: Timestamp) {
-        let tag = tag(key);
+    pub(super) fn write(&mut self, operation: &Operation, change: Change, now: Timestamp) {
+        let Operation { key, rule, .. } = operation;
         match change {
-            Change::Keep => {}
+            Change::Keep => self.keep(tag(*key), rule),
             Change::Clear => {
-                if let Ok(slot) = self.slots.find_entry(hash(tag), |slot| slot.tag == tag) {
+                if let Ok(slot) = self.slots.find_entry(hash(tag(*key)), |slot| slot.tag == tag(*key)) {
                     slot.remove();
                 }
             }
-            Change::Put(state) => self.put(tag, rule, state, now),
+            Change::Put(state) => self.put(tag(*key), rule, state, now),
+        }
+    }
+
+    /// Holds what is held, under the rule that it stands under now: by an old, faster one it would seem to
+    /// expire too soon.
+    fn keep(&mut self, tag: [u32; 3], rule: &Rule) {
+        let Some(slot) = self.slots.find_mut(hash(tag), |slot| slot.tag == tag) else { return };
+        if let Some(old) = self.rules.get(slot.rule).filter(|old| *old != rule) {
+            slot.state = rule.rebase(&slot.state, old);
+            slot.rule = self.rules.id(rule);
         }
     }
 

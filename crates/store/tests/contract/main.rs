@@ -7,6 +7,8 @@ mod algorithms;
 mod groups;
 mod races;
 
+use std::num::NonZeroU64;
+
 use weir_core::{
     Algorithm, Answer, Batch, Decision, Group, Key, KeyBuilder, KeySecret, Op, Operation, Outcome, Quota,
     Receipt, Rule, Span, Store, Timestamp,
@@ -67,7 +69,8 @@ const fn millis(millis: u64) -> Span {
 }
 
 fn rule(algorithm: Algorithm, limit: u64, window: Span, burst: Option<u64>) -> Rule {
-    Rule { algorithm, quota: Quota::settle(algorithm, limit, window, burst).unwrap() }
+    let quota = Quota::settle(algorithm, limit, window, burst.and_then(NonZeroU64::new)).unwrap();
+    Rule { algorithm, quota }
 }
 
 fn bucket(limit: u64, window: Span, burst: u64) -> Rule {
@@ -151,6 +154,7 @@ macro_rules! contract {
                 g06_five_a_second_is_five_every_second,
                 giving_back_returns_what_has_not_leaked,
                 giving_back_to_another_window_returns_nothing,
+                giving_back_after_a_change_of_quota_forgives_no_debt,
                 adjusting_may_pass_the_limit_and_leaks_back,
                 a_reset_forgets_all_use,
                 expired_keys_go_when_room_is_needed,

@@ -59,6 +59,6 @@ async fn what_was_charged_can_be_given_back_once_it_is_not_needed() {
     let verdict = b.check_cost(&[], Cost::units(8)).await;
     assert_eq!(remaining(&verdict), [2, 12]);
     assert_eq!(verdict.charged(), 8);
-    b.limiter.give_back(verdict.receipts()).await;
+    b.limiter.give_back(verdict.into_receipts()).await;
     assert_eq!(remaining(&b.check_cost(&[], Cost::units(0)).await), [10, 20]);
 }

@@ -1,8 +1,11 @@
 //! Promises 8 and 9: whose allowance it is, and what happens where the key lacks an attribute.
 
-use weir_core::Outcome;
+use std::sync::Arc;
 
-use crate::{Bench, bench};
+use weir_core::{KeySecret, Limiter, Outcome, file};
+use weir_store::MemoryStore;
+
+use crate::{Bench, bench, request};
 
 async fn both_admitted(b: &Bench, first: &[(&str, &str)], second: &[(&str, &str)]) {
     assert!(b.check(first).await.is_admitted(), "{first:?}");
@@ -44,7 +47,22 @@ async fn k01_the_same_text_by_another_choice_is_another_key() {
 }
 
 #[tokio::test]
-async fn k01_two_policies_or_domains_share_no_counter() {
+async fn k01_two_domains_share_no_counter() {
+    let store = Arc::new(MemoryStore::new());
+    let limiter = |domain: &str| {
+        let text = format!("domain: {domain}\npolicies:\n  - {{ name: p, key: [user], quota: 1/minute }}\n");
+        let loaded = file::load("p", text.as_bytes(), &KeySecret::new([9; 16])).unwrap();
+        Limiter::new(loaded.policies, store.clone())
+    };
+    let request = request(&[("user", "u")]);
+    for domain in ["one", "two"] {
+        assert!(limiter(domain).check(&request).await.unwrap().is_admitted(), "{domain}");
+        assert!(!limiter(domain).check(&request).await.unwrap().is_admitted(), "{domain}");
+    }
+}
+
+#[tokio::test]
+async fn k01_two_policies_share_no_counter() {
     let b = bench(
         "policies:\n  - { name: a, key: [user], quota: 1/minute, when: { x: a } }\n\
          \x20 - { name: b, key: [user], quota: 1/minute, when: { x: b } }\n",
@@ -75,7 +93,7 @@ async fn a_refusal_for_a_missing_attribute_charges_nobody() {
     );
     let verdict = b.check(&[]).await;
     assert_eq!((verdict.outcome(), verdict.retry_after()), (Outcome::Never, None));
-    assert_eq!(verdict.receipts().count(), 0);
+    assert_eq!(verdict.into_receipts().count(), 0);
     assert_eq!(b.limiter.store().keys_held(), 0);
     assert_eq!(b.admitted(9, &[("user", "u")]).await, 5);
 }
@@ -105,6 +123,28 @@ async fn one_client_has_one_key_however_its_address_is_spelt() {
     }
     assert_eq!(admitted, 3, "one /64 is one client");
     assert_eq!(b.admitted(1, &[("client.ip", "2001:db8:1:2::1")]).await, 1);
+}
+
+#[tokio::test]
+async fn an_address_from_a_header_is_an_address() {
+    for attributes in ["client.ip: header.x-real-ip", "peer: client.ip"] {
+        let (name, source) = attributes.split_once(": ").unwrap();
+        let b = bench(&format!(
+            "attributes: {{ {attributes} }}\npolicies:\n  - {{ name: p, key: [{name}], quota: 3/minute }}\n"
+        ));
+        let mut admitted = 0;
+        for port in 1..=9 {
+            admitted += b.admitted(1, &[(source, &format!("198.51.100.7:{port}"))]).await;
+        }
+        assert_eq!(admitted, 3, "{attributes}");
+    }
+}
+
+#[tokio::test]
+async fn names_of_headers_are_the_same_in_capitals() {
+    let b = bench("policies:\n  - { name: p, key: [header.x-api-key], on_missing: deny, quota: 1/minute }\n");
+    assert_eq!(b.admitted(1, &[("header.X-API-Key", "k")]).await, 1);
+    assert_eq!(b.admitted(1, &[("header.x-api-key", "k")]).await, 0);
 }
 
 #[tokio::test]

@@ -79,6 +79,33 @@ async fn an_enforced_policy_replaces_others_and_a_shadow_does_not() {
 }
 
 #[tokio::test]
+async fn a_policy_that_passes_a_request_by_replaces_nothing() {
+    let b = bench(
+        "policies:\n  - { name: base, key: [client.ip], quota: 2/minute }\n\
+         \x20 - { name: vip, key: [header.x-api-key], quota: 100/minute, replaces: [base] }\n",
+    );
+    assert_eq!(names(&b.check(&[("client.ip", "192.0.2.1")]).await), ["base"]);
+    assert_eq!(names(&b.check(&[("client.ip", "192.0.2.1"), ("header.x-api-key", "k")]).await), ["vip"]);
+}
+
+#[tokio::test]
+async fn no_spelling_of_a_path_escapes_its_policy() {
+    let b = bench(
+        "policies:\n  - { name: p, quota: 9/minute, when: { path: [/v1/report:full, \"/caf%C3%A9\"] } }\n",
+    );
+    for path in [
+        "/v1/report:full",
+        "/v1/report%3Afull",
+        "//v1/./report%3afull?x",
+        "/café",
+        "/caf%c3%a9",
+        "/%63af%C3%A9",
+    ] {
+        assert_eq!(names(&b.check(&[("path", path)]).await), ["p"], "{path}");
+    }
+}
+
+#[tokio::test]
 async fn g06_unlimited_is_explicit_and_needs_no_store() {
     let b = bench(
         "policies:\n  - { name: base, quota: 1/minute, key: [user] }\n\

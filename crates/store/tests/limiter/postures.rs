@@ -1,7 +1,11 @@
 //! Promise 14: what a policy does while its store cannot answer.
 
+use std::sync::Arc;
+
 use weir_core::fields::{self, LegacyFields};
 use weir_core::{Answer, Batch, BatchAnswer, GroupAnswer, Limiter, Outcome, Request, Store};
+
+use weir_store::MemoryStore;
 
 use crate::policies;
 
@@ -43,4 +47,77 @@ async fn a_shadow_never_blocks_not_even_closed() {
     let verdict = Limiter::new(policies(text), Down).check(&Request::default()).await.unwrap();
     assert!(verdict.is_admitted() && !verdict.is_degraded());
     assert_eq!(verdict.would_block().count(), 0, "what a store did not say is no would-block");
+}
+
+/// A store of which the first key of each group answers and the rest do not.
+struct Half(Arc<MemoryStore>);
+
+impl Store for Half {
+    async fn apply(&self, batch: Batch) -> BatchAnswer {
+        let mut answers = BatchAnswer::new();
+        for group in batch {
+            let rest = group.len() - 1;
+            let first = [[group[0]].into_iter().collect()].into_iter().collect();
+            let mut answer = self.0.apply(first).await.remove(0);
+            answer.extend((0..rest).map(|_| Answer::Unavailable { sent: false }));
+            answers.push(answer);
+        }
+        answers
+    }
+}
+
+#[tokio::test]
+async fn promise_3_what_half_a_store_charged_for_a_refused_request_is_given_back() {
+    let text = "policies:\n  - { name: a, quota: 9/hour }\n  - { name: b, quota: 9/hour, on_store_failure: closed }\n";
+    let store = Arc::new(MemoryStore::new());
+    let limiter = Limiter::new(policies(text), Half(store.clone()));
+    for _ in 0..20 {
+        let verdict = limiter.check(&Request::default()).await.unwrap();
+        assert_eq!((verdict.outcome(), verdict.charged()), (Outcome::Unavailable, 0));
+        assert_eq!(verdict.into_receipts().count(), 0);
+    }
+    let all = limiter.check_all(&[Request::default(), Request::default()]).await.unwrap();
+    assert!(all.iter().all(|verdict| verdict.outcome() == Outcome::Unavailable));
+    let left = Limiter::new(policies("policies:\n  - { name: a, quota: 9/hour }\n"), store);
+    let verdict = left.check(&Request::default()).await.unwrap();
+    assert_eq!(crate::remaining(&verdict), [8]);
+}
+
+/// A store that must not be asked.
+struct Untouchable;
+
+impl Store for Untouchable {
+    async fn apply(&self, batch: Batch) -> BatchAnswer {
+        panic!("asked about {batch:?}")
+    }
+}
+
+#[tokio::test]
+async fn what_needs_no_store_does_not_ask_it() {
+    let text = "exempt:\n  - { path: /healthz }\npolicies:\n  - { name: free, quota: unlimited, when: { tier: free } }\n  \
+        - { name: p, key: [user], quota: 1/minute }\n";
+    let limiter = Limiter::new(policies(text), Untouchable);
+    let requests = [&[("path", "/healthz")][..], &[("tier", "free")], &[]].map(crate::request);
+    for request in &requests {
+        assert!(limiter.check(request).await.unwrap().is_admitted());
+    }
+    assert_eq!(limiter.check_all(&requests).await.unwrap().len(), 3);
+}
+
+/// A store that loses answers.
+struct Forgetful;
+
+impl Store for Forgetful {
+    async fn apply(&self, _: Batch) -> BatchAnswer {
+        BatchAnswer::new()
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_come_is_no_answer_and_shifts_none() {
+    let text = "policies:\n  - { name: p, key: [user], quota: 1/minute, on_store_failure: closed }\n";
+    let limiter = Limiter::new(policies(text), Forgetful);
+    let verdicts = limiter.check_all(&[crate::request(&[]), crate::request(&[("user", "u")])]).await.unwrap();
+    let outcomes: Vec<_> = verdicts.iter().map(weir_core::Verdict::outcome).collect();
+    assert_eq!(outcomes, [Outcome::Allow, Outcome::Unavailable]);
 }

@@ -1,10 +1,12 @@
 //! Reading a request body within limits of type, size and time.
 
+use std::error::Error as _;
 use std::time::Duration;
 
 use axum::body::{Bytes, HttpBody as _, to_bytes};
 use axum::extract::Request;
 use axum::http::{HeaderMap, StatusCode, header};
+use http_body_util::LengthLimitError;
 
 use super::problem::Problem;
 
@@ -23,9 +25,8 @@ pub(super) async fn read(request: Request, max: usize) -> Result<Bytes, Problem>
     if body.size_hint().lower() > max as u64 {
         return Err(too_large());
     }
-    match tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, max.saturating_add(1))).await {
-        Ok(Ok(bytes)) if bytes.len() <= max => Ok(bytes),
-        Ok(Ok(_)) => Err(too_large()),
+    match tokio::time::timeout(BODY_TIMEOUT, to_bytes(body, max)).await {
+        Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err(error)) if is_too_long(&error) => Err(too_large()),
         Ok(Err(_)) => Err(Problem::new(StatusCode::BAD_REQUEST, "the body ended before it was complete")),
         Err(_) => Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "the body took longer than 10 s to arrive")),
@@ -33,14 +34,7 @@ pub(super) async fn read(request: Request, max: usize) -> Result<Bytes, Problem>
 }
 
 fn is_too_long(error: &axum::Error) -> bool {
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
-    while let Some(error) = cause {
-        if error.to_string().contains("length limit exceeded") {
-            return true;
-        }
-        cause = error.source();
-    }
-    false
+    error.source().is_some_and(<dyn std::error::Error>::is::<LengthLimitError>)
 }
 
 /// A request without a type is taken at its body's word (RFC 9110, section 8.3).
