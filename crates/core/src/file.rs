@@ -43,6 +43,10 @@ pub struct Loaded {
 }
 
 /// Reads a policy file. `name` is how messages call it; `secret` hashes its keys.
+///
+/// # Errors
+///
+/// The file has mistakes: all of them, or the first if it is not even YAML.
 pub fn load(name: &str, bytes: &[u8], secret: &KeySecret) -> Result<Loaded, Report> {
     let text = report::decode(name, bytes)?;
     let tree = tree::parse(text).map_err(|problem| Report::new(name, text, vec![problem]))?;

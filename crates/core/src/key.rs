@@ -37,6 +37,10 @@ impl KeySecret {
     }
 
     /// A secret from text of at least [`KeySecret::TEXT_MIN`] characters, condensed to sixteen bytes.
+    ///
+    /// # Errors
+    ///
+    /// The text is shorter than that.
     pub fn from_text(text: &str) -> Result<Self, SecretTooShort> {
         if text.chars().count() < Self::TEXT_MIN {
             return Err(SecretTooShort);

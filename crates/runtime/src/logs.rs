@@ -8,6 +8,10 @@ use tracing_subscriber::filter::ParseError;
 use crate::settings::LogFormat;
 
 /// Starts logging for the whole process. Call it once.
+///
+/// # Errors
+///
+/// The directives cannot be read.
 pub fn start(format: LogFormat, directives: &str) -> Result<(), ParseError> {
     let filter = EnvFilter::builder().parse(directives)?;
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);

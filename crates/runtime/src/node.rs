@@ -23,6 +23,10 @@ impl<S: Store> Node<S> {
     }
 
     /// [`Limiter::check`], taken note of.
+    ///
+    /// # Errors
+    ///
+    /// As there.
     pub async fn check(&self, request: &Request<'_>) -> Result<Verdict, UnknownDomain> {
         let started = Instant::now();
         let verdict = self.limiter.check(request).await;
@@ -34,6 +38,10 @@ impl<S: Store> Node<S> {
     }
 
     /// [`Limiter::check_all`], taken note of. Each request counts with the time that all of them took.
+    ///
+    /// # Errors
+    ///
+    /// As there.
     pub async fn check_all(&self, requests: &[Request<'_>]) -> Result<Vec<Verdict>, UnknownDomainAt> {
         let started = Instant::now();
         let verdicts = self.limiter.check_all(requests).await;

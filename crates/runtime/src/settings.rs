@@ -100,6 +100,10 @@ pub struct SettingsError {
 
 impl RawSettings {
     /// Checks every setting and settles it.
+    ///
+    /// # Errors
+    ///
+    /// The first setting that cannot hold: which one, why, and what to do.
     pub fn settle(self) -> Result<Settings, SettingsError> {
         let key_secret = self.key_secret()?;
         Ok(Settings {

@@ -30,6 +30,10 @@ impl Shutdown {
     }
 
     /// Asks for the stop when the process is told to end (SIGTERM) or interrupted (SIGINT).
+    ///
+    /// # Errors
+    ///
+    /// The system does not let this process listen to signals.
     pub fn on_signals(&self) -> std::io::Result<()> {
         let (mut terminate, mut interrupt) =
             (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);

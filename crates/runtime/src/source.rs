@@ -46,6 +46,10 @@ impl PolicySource {
     }
 
     /// Reads and settles the policies.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or has mistakes.
     pub fn load(&self, secret: &KeySecret) -> Result<Loaded, LoadError> {
         let bytes = match self {
             Self::File(path) => {

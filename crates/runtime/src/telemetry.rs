@@ -71,6 +71,10 @@ impl Telemetry {
     }
 
     /// All metrics in the `OpenMetrics` text format, version 1.0.0.
+    ///
+    /// # Errors
+    ///
+    /// None in practice: writing to a `String` does not fail.
     pub fn encode(&self) -> Result<String, std::fmt::Error> {
         let mut out = String::new();
         text::encode(&mut out, &self.registry)?;

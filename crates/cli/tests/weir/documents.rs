@@ -75,3 +75,26 @@ fn every_setting_of_serve_is_documented() {
         assert!(page.contains(&format!("`{flag}`")), "docs/running.md does not tell of {flag}");
     }
 }
+
+#[test]
+fn every_algorithm_and_every_field_is_documented() {
+    let read = |page: &str| std::fs::read_to_string(root().join(page)).unwrap();
+    let (algorithms, fields) = (read("docs/algorithms.md"), read("docs/policy-file.md"));
+    for word in weir_core::Algorithm::WORDS {
+        assert!(algorithms.contains(&format!("## `{word}`")), "docs/algorithms.md has no part on {word}");
+    }
+    let mut open = vec![weir_core::file::json_schema()];
+    let mut seen = 0;
+    while let Some(schema) = open.pop() {
+        let children = ["items", "additionalProperties"].into_iter().filter_map(|name| schema.get(name));
+        open.extend(children.cloned());
+        open.extend(schema.get("anyOf").and_then(|forms| forms.as_array()).into_iter().flatten().cloned());
+        for (name, schema) in schema.get("properties").and_then(|p| p.as_object()).into_iter().flatten() {
+            let is_told = [format!("`{name}`"), format!("{name}:")].iter().any(|form| fields.contains(form));
+            assert!(is_told, "docs/policy-file.md does not tell of {name}");
+            open.push(schema.clone());
+            seen += 1;
+        }
+    }
+    assert!(seen > 30, "{seen}");
+}

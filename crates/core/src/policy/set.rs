@@ -70,6 +70,10 @@ impl PolicySet {
     }
 
     /// What the request is to be charged. Pure; nothing is asked of a store.
+    ///
+    /// # Errors
+    ///
+    /// The request names another domain.
     pub fn charges(&self, request: &Request<'_>) -> Result<Charges, UnknownDomain> {
         let domain = request.domain.unwrap_or(self.domain());
         if domain != self.domain() {

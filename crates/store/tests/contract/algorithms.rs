@@ -7,7 +7,7 @@ use super::*;
 pub(super) async fn t01_clock_steps_back<F: Fixture>() {
     for step in [secs(10), secs(86_400)] {
         let (rule, before) = (bucket(1, secs(1), 10), START.after(secs(100_000)));
-        let f = F::at(before);
+        let f = F::at(before).await;
         assert_eq!(admitted(&f, rule, 10).await, 10);
         assert_denied(&take(&f, rule, 1).await, secs(1));
         let stepped = Timestamp::from_nanos(before.nanos() - step.nanos());
@@ -22,7 +22,7 @@ pub(super) async fn t01_clock_steps_back<F: Fixture>() {
 }
 
 pub(super) async fn t01_a_window_never_goes_back<F: Fixture>() {
-    let (f, rule) = (F::at(START.after(secs(600))), window(3, secs(60)));
+    let (f, rule) = (F::at(START.after(secs(600))).await, window(3, secs(60)));
     assert_eq!(admitted(&f, rule, 4).await, 3);
     f.set(START.after(secs(590)));
     assert_denied(&take(&f, rule, 1).await, secs(70));
@@ -32,7 +32,7 @@ pub(super) async fn t01_a_window_never_goes_back<F: Fixture>() {
 
 pub(super) async fn t05_a_cost_that_overflows_is_never_admitted<F: Fixture>() {
     for cost in [200_000_000, 1 << 32, i64::MAX as u64, u64::MAX] {
-        let (f, rule) = (F::at(START), bucket(1, secs(86_400), 1));
+        let (f, rule) = (F::at(START).await, bucket(1, secs(86_400), 1));
         let refused = take(&f, rule, cost).await;
         assert_eq!((refused.outcome, refused.retry_after), (Outcome::Never, None));
         assert_eq!(take(&f, rule, 1).await.outcome, Outcome::Allow);
@@ -41,28 +41,28 @@ pub(super) async fn t05_a_cost_that_overflows_is_never_admitted<F: Fixture>() {
 }
 
 pub(super) async fn t06_very_high_rates<F: Fixture>() {
-    let (f, rule) = (F::at(START), bucket(2_000, secs(1), 1));
+    let (f, rule) = (F::at(START).await, bucket(2_000, secs(1), 1));
     for _ in 0..2_000 {
         assert_eq!(take(&f, rule, 1).await.outcome, Outcome::Allow);
         assert_eq!(take(&f, rule, 1).await.outcome, Outcome::Deny, "two at one instant");
         f.advance(Span::from_nanos(500_000));
     }
-    let (f, rule) = (F::at(START), bucket(3_000, secs(1), 1));
+    let (f, rule) = (F::at(START).await, bucket(3_000, secs(1), 1));
     for _ in 0..3_000 {
         assert_eq!(take(&f, rule, 1).await.outcome, Outcome::Allow);
         f.advance(Span::from_nanos(333_334));
     }
-    let (f, rule) = (F::at(START), bucket(1_000_000_000, secs(1), 1_000_000_000));
+    let (f, rule) = (F::at(START).await, bucket(1_000_000_000, secs(1), 1_000_000_000));
     assert_eq!(take(&f, rule, 1_000_000_000).await.outcome, Outcome::Allow);
     assert_eq!(take(&f, rule, 1).await.outcome, Outcome::Deny);
     f.advance(Span::from_nanos(1_000));
     assert_eq!(take(&f, rule, 1_000).await.outcome, Outcome::Allow);
     assert_eq!(take(&f, rule, 1).await.outcome, Outcome::Deny);
-    let (f, rule) = (F::at(START), bucket(1_000, secs(60), 1_000));
+    let (f, rule) = (F::at(START).await, bucket(1_000, secs(60), 1_000));
     for remaining in [999, 998, 997] {
         assert_eq!(take(&f, rule, 1).await.remaining, remaining);
     }
-    let (f, rule) = (F::at(START), bucket(2_000_000_000, secs(1), 2));
+    let (f, rule) = (F::at(START).await, bucket(2_000_000_000, secs(1), 2));
     assert_eq!(admitted(&f, rule, 3).await, 2);
     f.advance(Span::from_nanos(1));
     assert_eq!(admitted(&f, rule, 3).await, 2);
@@ -73,7 +73,7 @@ pub(super) async fn t08_windows_longer_than_a_32_bit_timer<F: Fixture>() {
         let length = secs(days * 86_400);
         // A multiple of the window, as the case has it.
         let start = Timestamp::from_nanos(START.nanos() - START.nanos() % length.nanos());
-        let (f, rule) = (F::at(start), window(5, length));
+        let (f, rule) = (F::at(start).await, window(5, length));
         assert_eq!(admitted(&f, rule, 5).await, 5);
         f.advance(secs(1));
         assert_denied(&take(&f, rule, 1).await, secs(days * 86_400 - 1));
@@ -85,7 +85,7 @@ pub(super) async fn t08_windows_longer_than_a_32_bit_timer<F: Fixture>() {
 }
 
 pub(super) async fn t09_what_passes_around_a_window_edge<F: Fixture>() {
-    let (f, rule) = (F::at(START.after(millis(59_900))), window(60, secs(60)));
+    let (f, rule) = (F::at(START.after(millis(59_900))).await, window(60, secs(60)));
     assert_eq!(admitted(&f, rule, 60).await, 60);
     f.advance(millis(100));
     assert_eq!(admitted(&f, rule, 60).await, 60, "120 within 100 ms: the stated price of a fixed window");
@@ -95,7 +95,7 @@ pub(super) async fn t09_what_passes_around_a_window_edge<F: Fixture>() {
     }
     assert_eq!(take(&f, rule, 1).await.outcome, Outcome::Allow);
 
-    let (f, rule) = (F::at(START), bucket(20, secs(1), 1_200));
+    let (f, rule) = (F::at(START).await, bucket(20, secs(1), 1_200));
     let mut total = admitted(&f, rule, 1_201).await;
     for second in 1..=60 {
         f.advance(secs(1));
@@ -107,7 +107,7 @@ pub(super) async fn t09_what_passes_around_a_window_edge<F: Fixture>() {
 
 pub(super) async fn t15_the_last_slot_is_admitted_and_the_next_is_not<F: Fixture>() {
     for rule in every_algorithm(5, secs(5)) {
-        let f = F::at(START);
+        let f = F::at(START).await;
         for remaining in [4, 3, 2, 1, 0] {
             let decision = take(&f, rule, 1).await;
             assert_eq!((decision.outcome, decision.remaining), (Outcome::Allow, remaining));
@@ -116,17 +116,17 @@ pub(super) async fn t15_the_last_slot_is_admitted_and_the_next_is_not<F: Fixture
         assert_eq!((sixth.outcome, sixth.remaining), (Outcome::Deny, 0));
     }
     for rule in every_algorithm(1, secs(5)) {
-        let f = F::at(START);
+        let f = F::at(START).await;
         assert_eq!(admitted(&f, rule, 2).await, 1);
     }
 }
 
 pub(super) async fn c01_a_cost_above_capacity_is_never_and_changes_nothing<F: Fixture>() {
     for rule in every_algorithm(3, secs(2)) {
-        let f = F::at(START);
+        let f = F::at(START).await;
         let refused = take(&f, rule, 4).await;
         assert_eq!((refused.outcome, refused.retry_after), (Outcome::Never, None));
-        assert_eq!(f.keys_held(), 0);
+        assert_eq!(f.keys_held().await, 0);
         let admitted = take(&f, rule, 1).await;
         assert_eq!((admitted.outcome, admitted.remaining), (Outcome::Allow, 2));
     }
@@ -134,10 +134,10 @@ pub(super) async fn c01_a_cost_above_capacity_is_never_and_changes_nothing<F: Fi
 
 pub(super) async fn c03_a_cost_of_zero_asks_and_leaves_no_trace<F: Fixture>() {
     for rule in every_algorithm(3, secs(60)) {
-        let f = F::at(START);
+        let f = F::at(START).await;
         let fresh = take(&f, rule, 0).await;
         assert_eq!((fresh.outcome, fresh.remaining), (Outcome::Allow, 3));
-        assert_eq!(f.keys_held(), 0);
+        assert_eq!(f.keys_held().await, 0);
         assert_eq!(admitted(&f, rule, 3).await, 3);
         let full = take(&f, rule, 0).await;
         assert_eq!((full.outcome, full.remaining), (Outcome::Allow, 0), "3 + 0 is within 3");
@@ -147,7 +147,7 @@ pub(super) async fn c03_a_cost_of_zero_asks_and_leaves_no_trace<F: Fixture>() {
 }
 
 pub(super) async fn h01_retry_after_is_enough_and_no_more<F: Fixture>() {
-    let (f, rule) = (F::at(START), bucket(2, secs(3), 1));
+    let (f, rule) = (F::at(START).await, bucket(2, secs(3), 1));
     assert_eq!(take(&f, rule, 1).await.outcome, Outcome::Allow);
     f.advance(millis(200));
     let denied = take(&f, rule, 1).await;
@@ -156,7 +156,7 @@ pub(super) async fn h01_retry_after_is_enough_and_no_more<F: Fixture>() {
     f.set(START.after(millis(2_200)));
     assert_eq!(take(&f, rule, 1).await.outcome, Outcome::Allow);
     for rule in every_algorithm(3, secs(7)) {
-        let f = F::at(START.after(millis(1_234)));
+        let f = F::at(START.after(millis(1_234))).await;
         assert_eq!(admitted(&f, rule, 3).await, 3);
         let wait = take(&f, rule, 1).await.retry_after.unwrap();
         f.advance(Span::from_nanos(wait.nanos() - rule.quota.tick().nanos()));
@@ -169,7 +169,7 @@ pub(super) async fn h01_retry_after_is_enough_and_no_more<F: Fixture>() {
 pub(super) async fn h03_use_above_a_lowered_limit<F: Fixture>() {
     for algorithm in Algorithm::ALL {
         let at = |limit| rule(algorithm, limit, secs(1_000), None);
-        let f = F::at(START);
+        let f = F::at(START).await;
         assert_eq!(admitted(&f, at(100), 50).await, 50);
         let lowered = take(&f, at(10), 1).await;
         assert_eq!((lowered.outcome, lowered.remaining), (Outcome::Deny, 0));
@@ -179,7 +179,7 @@ pub(super) async fn h03_use_above_a_lowered_limit<F: Fixture>() {
     }
     // What leaks while a quota is in force leaks at its rate: 10 of 1000 s are 2 of 200 units, 51 are left.
     let at = |limit| rule(Algorithm::TokenBucket, limit, secs(1_000), None);
-    let f = F::at(START);
+    let f = F::at(START).await;
     assert_eq!(admitted(&f, at(200), 53).await, 53);
     f.advance(secs(10));
     assert_eq!(one(&f, at(200), Op::Peek(0)).await.remaining, 149);
@@ -190,18 +190,18 @@ pub(super) async fn h03_use_above_a_lowered_limit<F: Fixture>() {
 
 pub(super) async fn g06_a_limit_of_zero_admits_nothing_ever<F: Fixture>() {
     for rule in every_algorithm(0, secs(60)) {
-        let f = F::at(START);
+        let f = F::at(START).await;
         for cost in [1, 1, 1, 0] {
             let decision = take(&f, rule, cost).await;
             assert_eq!((decision.outcome, decision.retry_after), (Outcome::Never, None));
         }
-        assert_eq!(f.keys_held(), 0);
+        assert_eq!(f.keys_held().await, 0);
     }
 }
 
 pub(super) async fn g06_five_a_second_is_five_every_second<F: Fixture>() {
     for rule in every_algorithm(5, secs(1)) {
-        let f = F::at(START);
+        let f = F::at(START).await;
         let mut total = 0;
         for _ in 0..60 {
             total += admitted(&f, rule, 5).await;
@@ -218,7 +218,7 @@ async fn charge(f: &impl Fixture, rule: Rule, cost: u64) -> Receipt {
 }
 
 pub(super) async fn giving_back_returns_what_has_not_leaked<F: Fixture>() {
-    let (f, rule) = (F::at(START), bucket(1, secs(1), 10));
+    let (f, rule) = (F::at(START).await, bucket(1, secs(1), 10));
     let receipt = charge(&f, rule, 10).await;
     assert_eq!((receipt.amount, receipt.at), (10, START));
     f.advance(secs(4));
@@ -231,7 +231,7 @@ pub(super) async fn giving_back_returns_what_has_not_leaked<F: Fixture>() {
 }
 
 pub(super) async fn giving_back_to_another_window_returns_nothing<F: Fixture>() {
-    let (f, rule) = (F::at(START), window(10, secs(60)));
+    let (f, rule) = (F::at(START).await, window(10, secs(60)));
     let receipt = charge(&f, rule, 4).await;
     assert_eq!(apply(&f, &[receipt.give_back()]).await[0].0.remaining, 10);
     let receipt = charge(&f, rule, 4).await;
@@ -242,7 +242,7 @@ pub(super) async fn giving_back_to_another_window_returns_nothing<F: Fixture>() 
 
 pub(super) async fn giving_back_after_a_change_of_quota_forgives_no_debt<F: Fixture>() {
     let (fast, slow) = (bucket(100, secs(1), 100), bucket(100, secs(3_600), 100));
-    let f = F::at(START);
+    let f = F::at(START).await;
     let receipt = charge(&f, fast, 100).await;
     assert_eq!(take(&f, slow, 1).await.outcome, Outcome::Deny, "the quota was lowered");
     f.advance(secs(1));
@@ -255,7 +255,7 @@ pub(super) async fn giving_back_after_a_change_of_quota_forgives_no_debt<F: Fixt
 
 pub(super) async fn adjusting_may_pass_the_limit_and_leaks_back<F: Fixture>() {
     for rule in every_algorithm(10, secs(10)) {
-        let f = F::at(START);
+        let f = F::at(START).await;
         let over = one(&f, rule, Op::Adjust(15)).await;
         assert_eq!((over.limit, over.remaining), (10, 0));
         assert_eq!(take(&f, rule, 1).await.outcome, Outcome::Deny);
@@ -268,10 +268,10 @@ pub(super) async fn adjusting_may_pass_the_limit_and_leaks_back<F: Fixture>() {
 
 pub(super) async fn a_reset_forgets_all_use<F: Fixture>() {
     for rule in every_algorithm(3, secs(60)) {
-        let f = F::at(START);
+        let f = F::at(START).await;
         assert_eq!(admitted(&f, rule, 4).await, 3);
         assert_eq!(one(&f, rule, Op::Reset).await.remaining, 3);
-        assert_eq!(f.keys_held(), 0);
+        assert_eq!(f.keys_held().await, 0);
         assert_eq!(admitted(&f, rule, 4).await, 3);
     }
 }
@@ -279,7 +279,7 @@ pub(super) async fn a_reset_forgets_all_use<F: Fixture>() {
 pub(super) async fn expired_keys_go_when_room_is_needed<F: Fixture>() {
     const KEYS: usize = 2_000;
     for rule in every_algorithm(3, secs(1)) {
-        let f = F::at(START);
+        let f = F::at(START).await;
         apply(&f, &[operation("debtor", rule, Op::Adjust(1_000_000))]).await;
         for round in 0..20 {
             for i in 0..KEYS {
@@ -291,6 +291,6 @@ pub(super) async fn expired_keys_go_when_room_is_needed<F: Fixture>() {
                 assert_eq!(debtor.outcome, Outcome::Deny, "a debt is not forgiven");
             }
         }
-        assert!(f.keys_held() < 4 * KEYS, "{} keys of 20 rounds are still held", f.keys_held());
+        assert!(f.keys_held().await < 4 * KEYS, "{} keys of 20 rounds are still held", f.keys_held().await);
     }
 }

@@ -21,7 +21,7 @@ fn passed(decisions: &[Decision; 2]) -> bool {
 
 pub(super) async fn c05_a_refused_request_consumes_nothing<F: Fixture>() {
     for swapped in [false, true] {
-        let f = F::at(START.after(secs(10)));
+        let f = F::at(START.after(secs(10))).await;
         let mut a_admitted = 0;
         for _ in 0..20 {
             a_admitted += usize::from(passed(&request(&f, "A", swapped).await));
@@ -39,7 +39,7 @@ pub(super) async fn c05_a_refused_request_consumes_nothing<F: Fixture>() {
 }
 
 pub(super) async fn c05_the_refused_group_reports_what_is_still_there<F: Fixture>() {
-    let f = F::at(START);
+    let f = F::at(START).await;
     let (roomy, tight) = (bucket(100, secs(60), 100), bucket(40, secs(60), 40));
     let both = |cost| [operation("roomy", roomy, Op::Take(cost)), operation("tight", tight, Op::Take(cost))];
     let remaining = |decisions: &[(Decision, _)]| [decisions[0].0.remaining, decisions[1].0.remaining];
@@ -51,7 +51,7 @@ pub(super) async fn c05_the_refused_group_reports_what_is_still_there<F: Fixture
 }
 
 pub(super) async fn a_shadow_is_charged_only_when_it_and_all_others_admit<F: Fixture>() {
-    let f = F::at(START);
+    let f = F::at(START).await;
     let enforced = operation("enforced", window(5, secs(60)), Op::Take(1));
     let shadow =
         |name, limit| Operation { enforced: false, ..operation(name, window(limit, secs(60)), Op::Take(1)) };
@@ -69,7 +69,7 @@ pub(super) async fn a_shadow_is_charged_only_when_it_and_all_others_admit<F: Fix
 
 pub(super) async fn a_batch_is_decided_as_if_its_groups_came_one_by_one<F: Fixture>() {
     for rule in every_algorithm(5, secs(60)) {
-        let f = F::at(START);
+        let f = F::at(START).await;
         let costs = [2, 2, 2, 1, 0, 9];
         let group = |cost| -> Group { [operation("k", rule, Op::Take(cost))].into_iter().collect() };
         let answers = f.store().apply(costs.into_iter().map(group).collect()).await;
@@ -81,7 +81,7 @@ pub(super) async fn a_batch_is_decided_as_if_its_groups_came_one_by_one<F: Fixtu
 
 pub(super) async fn a_denial_may_be_cached_for_as_long_as_it_says<F: Fixture>() {
     for rule in every_algorithm(20, secs(10)) {
-        let f = F::at(START);
+        let f = F::at(START).await;
         let group = |cost| -> Batch {
             [[operation("k", rule, Op::Take(cost))].into_iter().collect()].into_iter().collect()
         };

@@ -19,13 +19,13 @@ use weir_store::{ManualClock, MemoryStore};
 pub(crate) trait Fixture: Send + Sync + 'static {
     type Store: Store + 'static;
 
-    /// A fresh store whose clock stands at `now`.
-    fn at(now: Timestamp) -> Self;
+    /// A fresh store, or a fresh namespace of one, whose clock stands at `now`.
+    async fn at(now: Timestamp) -> Self;
     fn store(&self) -> &Self::Store;
     fn advance(&self, by: Span);
     /// Sets the clock, also backwards.
     fn set(&self, now: Timestamp);
-    fn keys_held(&self) -> usize;
+    async fn keys_held(&self) -> usize;
 }
 
 struct Memory(MemoryStore<ManualClock>, ManualClock);
@@ -33,7 +33,7 @@ struct Memory(MemoryStore<ManualClock>, ManualClock);
 impl Fixture for Memory {
     type Store = MemoryStore<ManualClock>;
 
-    fn at(now: Timestamp) -> Self {
+    async fn at(now: Timestamp) -> Self {
         let clock = ManualClock::at(now);
         Self(MemoryStore::with_clock(clock.clone()), clock)
     }
@@ -50,7 +50,7 @@ impl Fixture for Memory {
         self.1.set(now);
     }
 
-    fn keys_held(&self) -> usize {
+    async fn keys_held(&self) -> usize {
         self.0.keys_held()
     }
 }

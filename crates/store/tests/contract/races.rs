@@ -39,7 +39,7 @@ fn remaining_of_admitted(decisions: &[Vec<Decision>]) -> Vec<u64> {
 pub(super) async fn m03_a_thousand_at_once_on_a_limit_of_five<F: Fixture>() {
     for rule in every_algorithm(5, secs(60)) {
         for _ in 0..REPETITIONS {
-            let f = Arc::new(F::at(START));
+            let f = Arc::new(F::at(START).await);
             let decisions = at_once(&f, &[operation("k", rule, Op::Take(1))]).await;
             assert_eq!(remaining_of_admitted(&decisions), [4, 3, 2, 1, 0]);
         }
@@ -48,7 +48,7 @@ pub(super) async fn m03_a_thousand_at_once_on_a_limit_of_five<F: Fixture>() {
 
 pub(super) async fn m03_two_limits_at_once<F: Fixture>() {
     for _ in 0..REPETITIONS / 4 {
-        let f = Arc::new(F::at(START));
+        let f = Arc::new(F::at(START).await);
         let group = [
             operation("a", window(5, secs(60)), Op::Take(1)),
             operation("b", bucket(7, secs(60), 7), Op::Take(1)),
@@ -67,7 +67,7 @@ pub(super) async fn m03_while_other_keys_come_and_go<F: Fixture>() {
     const FLOOD: usize = 20_000;
     // So slow that the whole flood's time brings no further unit.
     for rule in every_algorithm(5, secs(1_000)) {
-        let f = Arc::new(F::at(START));
+        let f = Arc::new(F::at(START).await);
         let flood = tokio::spawn({
             let f = f.clone();
             async move {
@@ -84,6 +84,6 @@ pub(super) async fn m03_while_other_keys_come_and_go<F: Fixture>() {
         assert_eq!(remaining_of_admitted(&decisions), [4, 3, 2, 1, 0]);
         flood.await.unwrap();
         assert_eq!(admitted(&*f, rule, 1).await, 0, "no sweep has forgotten the key");
-        assert!(f.keys_held() < FLOOD / 2, "{} keys of the flood are still held", f.keys_held());
+        assert!(f.keys_held().await < FLOOD / 2, "{} keys of the flood are still held", f.keys_held().await);
     }
 }
