@@ -7,7 +7,7 @@ use weir_runtime::RawSettings;
 
 /// A distributed rate limiter: one policy file, exact, explainable.
 #[derive(Debug, Parser)]
-#[command(version, disable_help_subcommand = true)]
+#[command(name = "weir", version)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -48,10 +48,22 @@ pub(crate) struct SettingsArgs {
     #[arg(long, value_name = "WORD", env = "WEIR_LEGACY_FIELDS", default_value = "off")]
     legacy_fields: String,
     /// The largest request body
-    #[arg(long, value_name = "BYTES", env = "WEIR_BODY_MAX", default_value = "1000000")]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        allow_negative_numbers = true,
+        env = "WEIR_BODY_MAX",
+        default_value = "1000000"
+    )]
     body_max: String,
     /// How long open requests may take after a stop is asked for
-    #[arg(long, value_name = "SECONDS", env = "WEIR_DRAIN", default_value = "10")]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        allow_negative_numbers = true,
+        env = "WEIR_DRAIN",
+        default_value = "10"
+    )]
     drain: String,
     /// A file with the secret that keys are hashed with (or `WEIR_KEY_SECRET`); by default drawn at random
     #[arg(long, value_name = "FILE", env = "WEIR_KEY_SECRET_FILE")]

@@ -4,9 +4,9 @@ use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use tokio::task::JoinSet;
 use weir_core::Limiter;
 use weir_core::file::Severity;
 use weir_runtime::{
@@ -32,8 +32,9 @@ pub(crate) fn run(args: ServeArgs) -> Result<ExitCode> {
         }
         Err(error) => return Err(error.into()),
     };
-    if !loaded.warnings.is_empty() {
-        complain(&loaded.warnings.render(Severity::Warning, std::io::stderr().is_terminal()));
+    for problem in loaded.warnings.problems() {
+        let (line, column) = loaded.warnings.place(problem);
+        tracing::warn!(source = source.name(), line, column, hint = problem.hint, "{}", problem.message);
     }
     let store = match settings.store {
         StoreSetting::Memory => Arc::new(MemoryStore::new()),
@@ -67,11 +68,12 @@ async fn serve(
         http::HttpSettings { body_max: settings.body_max, legacy_fields: settings.legacy_fields };
     let address = door.address();
     let admin_address = admin_port.as_ref().map(Listener::address);
-    let mut doors = JoinSet::new();
-    doors.spawn(door.serve(http::router(node.clone(), http_settings), shutdown.clone(), settings.drain));
-    if let Some(port) = admin_port {
-        doors.spawn(port.serve(admin::router(node.clone()), shutdown.clone(), settings.drain));
-    }
+    let door =
+        tokio::spawn(door.serve(http::router(node.clone(), http_settings), shutdown.clone(), settings.drain));
+    // The admin port stops last: while the door drains, it tells that the node is stopping.
+    let drained = Shutdown::new();
+    let admin_port = admin_port
+        .map(|port| tokio::spawn(port.serve(admin::router(node.clone()), drained.clone(), Duration::ZERO)));
     let policies = node.policies();
     tracing::info!(
         http = %address,
@@ -87,7 +89,11 @@ async fn serve(
     }
     shutdown.asked().await;
     tracing::info!("stopping");
-    doors.join_all().await;
+    door.await?;
+    drained.ask();
+    if let Some(port) = admin_port {
+        port.await?;
+    }
     tracing::info!("stopped");
     Ok(())
 }

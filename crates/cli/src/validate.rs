@@ -56,9 +56,9 @@ fn text(file: &Path, loaded: &Result<Loaded, Report>) -> String {
             }
             lines.push(format!("{}: good; domain `{}`", file.display(), policies.domain()));
             lines.extend(policies.policies().iter().map(|policy| format!("  {}", line(policies, policy))));
-            let given = given_by_callers(policies);
-            if !given.is_empty() {
-                lines.push(format!("  attributes that callers give: {}", given.join(", ")));
+            let attributes = attributes(policies);
+            if !attributes.is_empty() {
+                lines.push(format!("  attributes that callers give: {}", attributes.join(", ")));
             }
             lines.join("\n")
         }
@@ -80,13 +80,20 @@ fn line(policies: &PolicySet, policy: &Policy) -> String {
             )
         }
     };
-    format!("{} {}: {allowance}, {}", policy.name, policies.key_text(policy), policy.mode)
+    let key = policies.key_text(policy);
+    let whose = if key == "[]" { "for all together".to_owned() } else { format!("for each {key}") };
+    format!("{}: {allowance}, {whose}, {}", policy.name, policy.mode)
 }
 
-fn given_by_callers(policies: &PolicySet) -> Vec<&str> {
-    let mut given: Vec<&str> = policies.given_by_callers().collect();
-    given.sort_unstable();
-    given
+/// What the policies look at: `path`, or `tenant (or header.x-tenant-id)`.
+fn attributes(policies: &PolicySet) -> Vec<String> {
+    let text = |(name, source): (&str, Option<&str>)| match source {
+        Some(source) => format!("{name} (or {source})"),
+        None => name.to_owned(),
+    };
+    let mut texts: Vec<String> = policies.attributes().map(text).collect();
+    texts.sort_unstable();
+    texts
 }
 
 fn object(file: &Path, loaded: &Result<Loaded, Report>) -> Value {
@@ -98,7 +105,7 @@ fn object(file: &Path, loaded: &Result<Loaded, Report>) -> Value {
             "domain": policies.domain(),
             "warnings": problems(warnings),
             "policies": policies.policies().iter().map(|policy| policy_object(policies, policy)).collect::<Vec<_>>(),
-            "given_by_callers": given_by_callers(policies),
+            "attributes": policies.attributes().map(|(name, source)| json!({ "name": name, "source": source })).collect::<Vec<_>>(),
         }),
     }
 }

@@ -20,7 +20,7 @@ impl Cost {
         Self::default()
     }
 
-    /// So many `units`.
+    /// So many `units`; 0 asks every policy and charges none.
     pub fn units(amount: u64) -> Self {
         Self { units: Some(amount), ..Self::default() }
     }
@@ -34,6 +34,11 @@ impl Cost {
             _ => self.amounts.push((unit.into(), amount)),
         }
         self
+    }
+
+    /// Whether the caller only asks: a bare 0, and no other unit.
+    pub(crate) fn only_asks(&self) -> bool {
+        self.units == Some(0) && self.amounts.is_empty()
     }
 
     /// The amount said for `unit`.

@@ -93,7 +93,9 @@ impl Quota {
                 return Self { limit, window, burst: capacity, tick, leak, scale }.if_it_drains();
             }
             refusal = match burst {
-                Some(_) => QuotaError::BurstTooLarge(down_to_64_bits(PRODUCT_MAX / u128::from(scale))),
+                Some(_) => QuotaError::BurstTooLarge(down_to_64_bits(
+                    (PRODUCT_MAX / u128::from(scale)).min(slowest_burst(limit, window)),
+                )),
                 // A multiple of the ticks is a whole number of units a tick, which needs the least room.
                 None => {
                     QuotaError::LimitTooLarge(down_to_64_bits(PRODUCT_MAX - PRODUCT_MAX % u128::from(ticks)))
@@ -105,12 +107,10 @@ impl Quota {
     }
 
     fn if_it_drains(self) -> Result<Self, QuotaError> {
-        let slowest = u128::from(WINDOW_MAX.nanos());
-        let rate = u128::from(self.limit.max(1));
-        if u128::from(self.burst) * u128::from(self.window.nanos()) <= slowest * rate {
+        let highest = slowest_burst(self.limit, self.window);
+        if u128::from(self.burst) <= highest {
             Ok(self)
         } else {
-            let highest = slowest * rate / u128::from(self.window.nanos());
             Err(QuotaError::TooSlow(down_to_64_bits(highest)))
         }
     }
@@ -154,6 +154,11 @@ impl Quota {
     pub(crate) const fn span_to(&self, ticks: u64, now: Timestamp) -> Span {
         Span::from_nanos(ticks.saturating_mul(self.tick).saturating_sub(now.nanos() % self.tick))
     }
+}
+
+/// The largest burst that drains within [`WINDOW_MAX`].
+fn slowest_burst(limit: u64, window: Span) -> u128 {
+    u128::from(WINDOW_MAX.nanos()) * u128::from(limit.max(1)) / u128::from(window.nanos())
 }
 
 fn down_to_64_bits(wide: u128) -> u64 {

@@ -185,9 +185,14 @@ impl Verdict {
         self.judgements.iter_mut().filter_map(take).collect()
     }
 
-    /// The indices of policies that would have applied but for a missing attribute.
-    pub fn skipped(&self) -> impl Iterator<Item = usize> {
-        self.skipped.iter().copied()
+    /// The policies that would have applied but for a missing attribute.
+    pub fn skipped(&self) -> impl Iterator<Item = &Policy> {
+        self.skipped.iter().filter_map(|&index| self.policies.policy(index))
+    }
+
+    /// The indices of those policies.
+    pub fn skipped_indices(&self) -> &[usize] {
+        &self.skipped
     }
 
     /// The indices of shadow policies that would have refused this request, which was admitted.

@@ -130,6 +130,9 @@ fn syntax_errors_say_where_and_what_to_do() {
     assert!(hint("domain: shop\nexempt:\n  - {path: **}\n").contains("must be quoted"));
     assert!(hint("domain: shop\nexempt:\n  - {path: {a}/b}\n").contains("must be quoted"));
     assert!(hint("domain: shop\n\tpolicies: []\n").contains("spaces"));
+    assert!(hint("domain: \"\\d\"\n").contains("single quotes"));
+    assert!(hint(&with_policy("quota: 5/minute\nkey: tenant")).contains("write `[tenant]`"));
+    assert!(hint(&with_policy("quota: 5/minute\nunlimited: true")).contains("quota: unlimited"));
     refused("a: 1\na: 2\n--- \n", "3:1 a second document starts here");
 }
 
@@ -184,7 +187,7 @@ fn paths_and_networks_are_read_strictly() {
     refused(&when("path: { glob: /a }"), "5:21 unknown field `glob`");
     refused(
         &when("x: { regex: \"(a{1000}){1000}\" }"),
-        "5:25 this regular expression needs more than 1048576 bytes",
+        "5:25 this regular expression needs more than 262144 bytes",
     );
     accepted(&when("path: [/a, /b/**], client.ip: [10.0.0.0/8, \"2001:db8::/32\", 192.0.2.1]"));
 }
@@ -226,7 +229,7 @@ fn replacements_name_policies_and_make_no_circle() {
     };
     refused(&policies("othr", "base"), "3:47 there is no policy called `othr`");
     refused(&policies("other", "base"), "4:48 `other` and `base` replace each other");
-    refused(&with_policy("quota: 5/minute\nreplaces: [p]"), "5:16 `p` and `p` replace each other");
+    refused(&with_policy("quota: 5/minute\nreplaces: [p]"), "5:16 a policy cannot replace itself");
 }
 
 #[test]
@@ -341,6 +344,22 @@ fn large_files_are_read_and_reported_in_good_time() {
     let report = load(&policies(&|_| "  - x\n".into())).unwrap_err();
     assert_eq!(report.problems().len(), 4_000);
     assert!(report.to_string().ends_with("... and 3900 more"));
+}
+
+#[test]
+fn no_file_makes_a_node_ask_for_gigabytes() {
+    let many = (0..201).map(|i| format!("\"a{i}\"")).collect::<Vec<_>>().join(", ");
+    let when =
+        |regexes: &str| with_policy(&format!("quota: 5/minute\nwhen: {{ x: {{ regex: [{regexes}] }} }}"));
+    assert_eq!(problems(&when(&many)), ["5:26 the file has more than 200 regular expressions"]);
+    let parts = (0..17).map(|i| format!("k{i}")).collect::<Vec<_>>().join(", ");
+    assert_eq!(problems(&with_policy(&format!("quota: 5/minute\nkey: [{parts}]"))).len(), 1);
+}
+
+#[test]
+fn short_names_are_not_near_to_others() {
+    let text = "domain: s\npolicies:\n  - { name: a, key: [dup, u], quota: 1/second }\n  - { name: b, key: [dup, ip], quota: 1/second }\n";
+    assert!(accepted(text).warnings.is_empty());
 }
 
 #[test]

@@ -32,8 +32,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 
 const HTTP2_PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// Between two looks at a preface that comes in pieces.
-const PEEK_PAUSE: Duration = Duration::from_millis(5);
+/// Between two looks at a preface that comes in pieces: rare, so that ten thousand of them cost little.
+const PEEK_PAUSE: Duration = Duration::from_millis(100);
 
 /// A bound socket.
 #[derive(Debug)]
@@ -67,6 +67,7 @@ impl Listener {
         let graceful = GracefulShutdown::new();
         let mut connections = JoinSet::new();
         let mut stop = pin!(shutdown.asked());
+        let mut is_failing = false;
         loop {
             // A stop is heard also while every connection is taken.
             let (permit, accepted) = tokio::select! {
@@ -76,6 +77,7 @@ impl Listener {
             while connections.try_join_next().is_some() {}
             match accepted {
                 Ok(stream) => {
+                    is_failing = false;
                     let (router, watcher) = (router.clone(), graceful.watcher());
                     connections.spawn(async move {
                         serve_connection(stream, router, watcher).await;
@@ -83,7 +85,10 @@ impl Listener {
                     });
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "a connection could not be accepted");
+                    // One line when it begins, not one a try.
+                    if !std::mem::replace(&mut is_failing, true) {
+                        tracing::warn!(%error, "connections cannot be accepted");
+                    }
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             }

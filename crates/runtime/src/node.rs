@@ -30,10 +30,10 @@ impl<S: Store> Node<S> {
     pub async fn check(&self, request: &Request<'_>) -> Result<Verdict, UnknownDomain> {
         let started = Instant::now();
         let verdict = self.limiter.check(request).await;
-        match &verdict {
-            Ok(verdict) => self.telemetry.decided(verdict, request.layer, started.elapsed()),
-            Err(_) => self.telemetry.unknown_domain(),
+        if let Ok(verdict) = &verdict {
+            self.telemetry.decided(verdict, request.layer, started.elapsed());
         }
+        self.note_domain(request);
         verdict
     }
 
@@ -45,15 +45,20 @@ impl<S: Store> Node<S> {
     pub async fn check_all(&self, requests: &[Request<'_>]) -> Result<Vec<Verdict>, UnknownDomainAt> {
         let started = Instant::now();
         let verdicts = self.limiter.check_all(requests).await;
-        match &verdicts {
-            Ok(verdicts) => {
-                for (verdict, request) in verdicts.iter().zip(requests) {
-                    self.telemetry.decided(verdict, request.layer, started.elapsed());
-                }
-            }
-            Err(_) => self.telemetry.unknown_domain(),
+        for (verdict, request) in verdicts.iter().flatten().zip(requests) {
+            self.telemetry.decided(verdict, request.layer, started.elapsed());
+        }
+        for request in requests {
+            self.note_domain(request);
         }
         verdicts
+    }
+
+    /// Counts requests of unknown domains, refused or admitted: a misspelt domain has no limits.
+    fn note_domain(&self, request: &Request<'_>) {
+        if request.domain.is_some_and(|domain| domain != self.policies().domain()) {
+            self.telemetry.unknown_domain();
+        }
     }
 
     /// The policies in force.

@@ -128,26 +128,30 @@ impl RawSettings {
                 &self.log_format,
                 &[("auto", LogFormat::Auto), ("text", LogFormat::Text), ("json", LogFormat::Json)],
             )?,
-            log: self.log,
+            log: log_directives(self.log)?,
         })
     }
 
     fn key_secret(&self) -> Result<KeySecret, SettingsError> {
-        // The secret itself is never shown.
-        let too_short = |flag, error: SecretTooShort| refuse(flag, "…", error.to_string());
         match (&self.key_secret, &self.key_secret_file) {
             (Some(_), Some(_)) => {
-                Err(refuse("key-secret-file", "…", "WEIR_KEY_SECRET is set as well; give one"))
+                Err(refuse("key-secret-file", "", "WEIR_KEY_SECRET is set as well; give one"))
             }
             (Some(text), None) => {
-                KeySecret::from_text(text).map_err(|error| too_short("key-secret (WEIR_KEY_SECRET)", error))
+                // The secret itself is never shown.
+                let too_short = |error: SecretTooShort| {
+                    refuse("key-secret-file", "", format!("WEIR_KEY_SECRET: {error}"))
+                };
+                KeySecret::from_text(text).map_err(too_short)
             }
             (None, Some(file)) => {
                 let unreadable = |error: std::io::Error| {
                     refuse("key-secret-file", file.display().to_string(), error.to_string())
                 };
                 let text = std::fs::read_to_string(file).map_err(unreadable)?;
-                KeySecret::from_text(text.trim()).map_err(|error| too_short("key-secret-file", error))
+                let path = file.display().to_string();
+                let too_short = |error: SecretTooShort| refuse("key-secret-file", path, error.to_string());
+                KeySecret::from_text(text.trim()).map_err(too_short)
             }
             (None, None) => {
                 let mut bytes = [0; 16];
@@ -168,7 +172,7 @@ fn address(flag: &'static str, text: &str) -> Result<Address, SettingsError> {
     if text == "off" {
         return Ok(Address::Off);
     }
-    let problem = "give an address with a port, such as 127.0.0.1:8080, or `off`";
+    let problem = "give an IP address with a port, such as 127.0.0.1:8080, or `off`; names are not looked up";
     text.parse().map(Address::At).map_err(|_| refuse(flag, text, problem))
 }
 
@@ -183,6 +187,18 @@ fn word<T: Copy>(flag: &'static str, text: &str, words: &[(&str, T)]) -> Result<
     let known = || words.iter().map(|(word, _)| format!("`{word}`")).collect::<Vec<_>>().join(", ");
     let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
     found.ok_or_else(|| refuse(flag, text, format!("it is one of {}", known())))
+}
+
+/// A misspelt level would be taken for the name of a module, and log nothing.
+fn log_directives(text: String) -> Result<String, SettingsError> {
+    const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+    let is_good = |part: &str| part.contains('=') || LEVELS.contains(&part);
+    if text.split(',').all(is_good) {
+        return Ok(text);
+    }
+    let problem =
+        "a level (off, error, warn, info, debug, trace), or directives such as `info,weir_server=debug`";
+    Err(refuse("log", text, problem))
 }
 
 fn number(flag: &'static str, text: &str, min: usize, max: usize) -> Result<usize, SettingsError> {
@@ -229,13 +245,15 @@ mod tests {
         assert_eq!(error(|s| s.store = "memroy:".into()), "--store memroy:: the only store is `memory:`");
         assert_eq!(
             error(|s| s.http = "8080".into()),
-            "--http 8080: give an address with a port, such as 127.0.0.1:8080, or `off`"
+            "--http 8080: give an IP address with a port, such as 127.0.0.1:8080, or `off`; names are not looked up"
         );
         assert_eq!(error(|s| s.drain = "-1".into()), "--drain -1: a whole number from 0 to 3600 is expected");
         assert_eq!(
             error(|s| s.unknown_domain = "maybe".into()),
             "--unknown-domain maybe: it is one of `refuse`, `admit`"
         );
+        assert!(error(|s| s.log = "inof".into()).contains("a level (off, error"));
+        assert!(error(|s| s.log = String::new()).contains("a level (off, error"));
         let short = error(|s| s.key_secret = Some("hunter2".into()));
         assert!(short.contains("at least 16 characters") && !short.contains("hunter2"));
         assert!(

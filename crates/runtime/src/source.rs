@@ -41,7 +41,7 @@ impl PolicySource {
     pub fn name(&self) -> String {
         match self {
             Self::File(path) => path.display().to_string(),
-            Self::Example => "examples/credit-bureau/policy.yaml".into(),
+            Self::Example => "the built-in example".into(),
         }
     }
 

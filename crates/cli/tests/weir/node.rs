@@ -19,16 +19,21 @@ pub(crate) struct Node {
 
 impl Node {
     pub(crate) fn start(args: &[&str]) -> Self {
+        let mut node = Self::starting(args);
+        let listening = node.logged("listening");
+        let address = |name: &str| listening[name].as_str().unwrap().parse().unwrap();
+        (node.http, node.admin) = (address("http"), address("admin"));
+        node
+    }
+
+    /// A node whose log was not read yet.
+    pub(crate) fn starting(args: &[&str]) -> Self {
         let fixed = ["serve", "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-format", "json"];
         let mut command = super::weir(&[&fixed[..], args].concat());
         let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
         let log = BufReader::new(child.stderr.take().unwrap());
         let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
-        let mut node = Self { child, log, http: nowhere, admin: nowhere };
-        let listening = node.logged("listening");
-        let address = |name: &str| listening[name].as_str().unwrap().parse().unwrap();
-        (node.http, node.admin) = (address("http"), address("admin"));
-        node
+        Self { child, log, http: nowhere, admin: nowhere }
     }
 
     /// Reads the log up to the event with this message.

@@ -41,6 +41,8 @@ fn a_stop_lets_open_requests_end_and_takes_no_more() {
     let mut open = expecting(&node, FULL.len());
     node.terminate();
     node.logged("stopping");
+    let ready = get(node.admin, "/readyz");
+    assert_eq!((ready.status, ready.body.as_str()), (503, "stopping\n"));
     open.write_all(FULL.as_bytes()).unwrap();
     assert_eq!(read_reply(&mut open).status, 200);
     assert!(node.wait().success());
@@ -90,6 +92,12 @@ fn unknown_domains_are_admitted_where_the_settings_say_so() {
     assert_eq!(strict.check(r#"{"domain":"elsewhere"}"#).0, 404);
     let lenient = Node::start(&["--unknown-domain", "admit"]);
     assert_eq!(lenient.check(r#"{"domain":"elsewhere"}"#).0, 200);
+    for node in [&strict, &lenient] {
+        assert!(
+            get(node.admin, "/metrics").body.contains("weir_unknown_domain_total 1\n"),
+            "a typo can be seen"
+        );
+    }
 }
 
 #[test]
@@ -109,10 +117,12 @@ fn g04_it_does_not_start_with_a_broken_policy_file() {
 #[test]
 fn wrong_settings_are_refused_with_what_to_do() {
     for (args, said) in [
-        (&["--http", "8080"][..], "give an address with a port, such as 127.0.0.1:8080, or `off`"),
+        (&["--http", "8080"][..], "give an IP address with a port, such as 127.0.0.1:8080, or `off`"),
         (&["--store", "memroy:"], "the only store is `memory:`"),
         (&["--http", "off"], "every door is off: give --http an address"),
         (&["--log", "x=y=z"], "--log"),
+        (&["--log", "inof"], "a level (off, error, warn"),
+        (&["--drain", "-1"], "a whole number from 0 to 3600"),
     ] {
         let (code, _, stderr) = run(&[&["serve"], args].concat());
         assert_eq!(code, Some(2), "{args:?}");
@@ -132,4 +142,13 @@ fn settings_come_from_the_environment_as_well() {
     let output = weir(&["serve"]).env("WEIR_KEY_SECRET", "hunter2").output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("at least 16 characters") && !said.contains("hunter2"), "{said}");
+}
+
+#[test]
+fn warnings_of_a_policy_file_are_logged() {
+    let path =
+        file("warned.yaml", "domain: shop\npolicies:\n  - { name: p, key: [header.x], quota: 5/minute }\n");
+    let mut node = Node::starting(&[&path]);
+    let warning = node.logged("a client that leaves out `header.x` meets no enforced policy");
+    assert_eq!((warning["line"].as_u64(), warning["level"].as_str()), (Some(3), Some("WARN")));
 }

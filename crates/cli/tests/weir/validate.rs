@@ -49,11 +49,11 @@ fn a_good_file_is_told_policy_by_policy() {
     let (code, stdout, _) = run(&["validate", EXAMPLE]);
     let expected = format!(
         "{EXAMPLE}: good; domain `credit-api`
-  per-tenant [tenant]: 100 units per 1min, token_bucket, tick 1ns, enforce
-  bureau-ceiling []: 2400 units per 1min, 600 at once, token_bucket, tick 1ns, enforce
-  requests-per-tenant.1s [tenant]: 20 requests per 1s, fixed_window, tick 1ns, shadow
-  requests-per-tenant.1m [tenant]: 300 requests per 1min, fixed_window, tick 1ns, shadow
-  attributes that callers give: path
+  per-tenant: 100 units per 1min, token_bucket, tick 1ns, for each [tenant], enforce
+  bureau-ceiling: 2400 units per 1min, 600 at once, token_bucket, tick 1ns, for all together, enforce
+  requests-per-tenant.1s: 20 requests per 1s, fixed_window, tick 1ns, for each [tenant], shadow
+  requests-per-tenant.1m: 300 requests per 1min, fixed_window, tick 1ns, for each [tenant], shadow
+  attributes that callers give: path, tenant (or header.x-tenant-id)
 "
     );
     assert_eq!((code, stdout), (Some(0), expected));

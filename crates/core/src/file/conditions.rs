@@ -10,7 +10,27 @@ use crate::path;
 use crate::policy::{AttributeKind, Attributes, Matcher, PathPattern, Pattern, When};
 
 /// A compiled regular expression takes at most this many bytes.
-const REGEX_SIZE_MAX: usize = 1 << 20;
+const REGEX_SIZE_MAX: usize = 1 << 18;
+/// A file holds at most this many of them, so that no file makes a node ask for gigabytes.
+const REGEXES_MAX: usize = 200;
+
+/// Refuses files with too many regular expressions, before any is compiled.
+pub(super) fn check_regexes(file: &Node, problems: &mut Vec<Problem>) -> bool {
+    let mut open = vec![file];
+    let mut seen = 0;
+    while let Some(node) = open.pop() {
+        open.extend(node.entries().iter().map(|entry| &entry.value));
+        open.extend(if matches!(node.kind, Kind::List(_)) { node.items() } else { &[] });
+        let regexes = node.field("regex").map(Node::items).unwrap_or_default();
+        seen += regexes.len();
+        if let (true, Some(regex)) = (seen > REGEXES_MAX, regexes.first()) {
+            let message = format!("the file has more than {REGEXES_MAX} regular expressions");
+            problems.push(Problem::new(&regex.span, message).hint("use `prefix`, lists, or path patterns"));
+            return false;
+        }
+    }
+    true
+}
 
 /// Reads a mapping of attributes to what they must be; `None` where any of it is at fault, since the rest
 /// would mean something else.

@@ -90,6 +90,16 @@ pub(super) const FILE: Shape = Shape::map(Map::Fields(&[
     required("policies", Shape::list(&POLICY), "the policies; all that match a request apply to it"),
 ]));
 
+/// What other limiters call things that are said in another way here.
+pub(super) const OTHER_WORDS: [(&str, &str); 6] = [
+    ("unlimited", "write `quota: unlimited`"),
+    ("limit", "write `quota: LIMIT/WINDOW`, such as `quota: 100/minute`"),
+    ("rate", "write `quota: LIMIT/WINDOW`, such as `quota: 100/minute`"),
+    ("window", "write `quota: LIMIT/WINDOW`, such as `quota: 100/minute`"),
+    ("shadow", "write `mode: shadow`"),
+    ("enabled", "write `mode: enforce`, `shadow` or `off`"),
+];
+
 const ALGORITHM_DOC: &str = "how to count; `token_bucket` if unsaid";
 const UNIT_DOC: &str =
     "what is counted: `units` if unsaid, `requests`, or a unit of your own such as `tokens`";

@@ -16,6 +16,9 @@ use crate::policy::{Allowance, Attributes, Draft, KeyPart, Mode, Notes, OnMissin
 use crate::request::Layer;
 use crate::time::Span;
 
+/// The most attributes that a key is made of.
+const KEY_PARTS_MAX: usize = 16;
+
 /// A policy node by name, with the policies that it became.
 pub(super) struct Named<'a> {
     pub(super) name: &'a str,
@@ -139,6 +142,10 @@ impl<'a> Reader<'a> {
     fn key(&self, attributes: &mut Attributes, problems: &mut Vec<Problem>) -> (Vec<KeyPart>, String) {
         let mut parts = Vec::new();
         let mut texts: Vec<String> = Vec::new();
+        if let Some(node) = list(self.node, "key").get(KEY_PARTS_MAX) {
+            problems.push(Problem::new(&node.span, format!("a key has at most {KEY_PARTS_MAX} parts")));
+            return (parts, String::new());
+        }
         for node in list(self.node, "key") {
             let Some(names) = node.text().and_then(|text| scalar::key_part(text).ok()) else { continue };
             let text = names.join("|");

@@ -21,6 +21,9 @@ pub(super) fn policy_file(
 ) -> (Draft, Vec<Problem>) {
     let domain = file.field("domain").and_then(Node::text).unwrap_or_default().into();
     let mut draft = Draft { domain, ..Draft::default() };
+    if !conditions::check_regexes(file, problems) {
+        return (draft, Vec::new());
+    }
     sources(file, &mut draft.attributes, problems);
     for node in list(file, "exempt") {
         if node.entries().is_empty() {

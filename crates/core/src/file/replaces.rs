@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::policies::Named;
 use super::read::list;
-use super::report::{Problem, closest};
+use super::report::{Problem, SHOWN_MAX, closest};
 use super::tree::Node;
 use crate::policy::Policy;
 
@@ -40,13 +40,19 @@ fn edges<'a>(all: &[Named<'a>], problems: &mut Vec<Problem>) -> Vec<Vec<Edge<'a>
         for node in list(named.node, "replaces") {
             let Some(text) = node.text() else { continue };
             match places.get(text) {
+                Some(_) if text == named.name => {
+                    problems.push(Problem::new(&node.span, "a policy cannot replace itself"));
+                }
                 Some(to) if own.iter().any(|edge| edge.to == *to) => {
                     problems.push(Problem::new(&node.span, format!("`{text}` is in the list already")));
                 }
                 Some(to) => own.push(Edge { to: *to, node }),
                 None => {
                     let problem = Problem::new(&node.span, format!("there is no policy called `{text}`"));
-                    problems.push(match closest(text, all.iter().map(|other| other.name)) {
+                    let names = all.iter().map(|other| other.name);
+                    // Looking for the nearest name takes its time; who has a hundred mistakes needs no more.
+                    let near = if problems.len() < SHOWN_MAX { closest(text, names) } else { None };
+                    problems.push(match near {
                         Some(name) => problem.hint(format!("did you mean `{name}`?")),
                         None => problem.hint("it may have been renamed or removed"),
                     });

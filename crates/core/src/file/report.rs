@@ -8,7 +8,7 @@ use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use super::scalar::NAME_MAX;
 
 /// A report shows at most this many problems in full.
-const SHOWN_MAX: usize = 100;
+pub(super) const SHOWN_MAX: usize = 100;
 
 /// One mistake, or one thing that looks like a mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub struct Problem {
 pub struct Report {
     name: String,
     text: String,
+    /// Where each line starts, so that finding a place does not read the file again.
+    lines: Vec<usize>,
     problems: Vec<Problem>,
 }
 
@@ -67,7 +69,8 @@ impl Report {
         }
         problems.sort_by_key(|problem| problem.span.start);
         problems.dedup();
-        Self { name: name.into(), text: text.into(), problems }
+        let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        Self { name: name.into(), text: text.into(), lines, problems }
     }
 
     /// The name of the file.
@@ -87,10 +90,15 @@ impl Report {
 
     /// Line and column of a problem, both counted from 1, the column in characters.
     pub fn place(&self, problem: &Problem) -> (usize, usize) {
-        let before = self.text.get(..problem.span.start).unwrap_or(&self.text);
-        let line = before.matches('\n').count() + 1;
-        let last_line = before.rsplit('\n').next().unwrap_or(before);
-        (line, last_line.chars().count() + 1)
+        let (line, start) = self.line_at(problem.span.start);
+        let before = self.text.get(start..problem.span.start).unwrap_or_default();
+        (line, before.chars().count() + 1)
+    }
+
+    /// The number of the line around a byte, counted from 1, and where it starts.
+    fn line_at(&self, byte: usize) -> (usize, usize) {
+        let line = self.lines.partition_point(|start| *start <= byte);
+        (line, line.checked_sub(1).and_then(|index| self.lines.get(index)).copied().unwrap_or_default())
     }
 
     /// The problems for people, each with its line, the text underlined, and the hint. Only the first
@@ -114,13 +122,13 @@ impl Report {
             Severity::Warning => Level::WARNING,
         };
         let start = problem.span.start;
-        let line_start = self.text.get(..start).and_then(|t| t.rfind('\n')).map_or(0, |at| at + 1);
+        let (number, line_start) = self.line_at(start);
         let rest = self.text.get(line_start..).unwrap_or_default();
         let line = rest.lines().next().unwrap_or_default();
         let end = (problem.span.end - line_start).min(line.trim_end().len()).max(start - line_start);
         let snippet = Snippet::source(line)
             .path(&self.name)
-            .line_start(self.place(problem).0)
+            .line_start(number)
             .annotation(AnnotationKind::Primary.span(start - line_start..end));
         let group = level.primary_title(&problem.message).element(snippet);
         match &problem.hint {

@@ -104,8 +104,9 @@ pub(super) fn name(text: &str) -> Result<&str, Complaint> {
 }
 
 pub(super) fn attribute(text: &str) -> Result<&str, Complaint> {
-    if text.strip_prefix("header.").is_some_and(|name| name.contains(|c: char| c.is_ascii_uppercase())) {
-        let hint = format!("write `{}`", text.to_ascii_lowercase());
+    let small = text.to_ascii_lowercase();
+    if small.starts_with("header.") && small != text {
+        let hint = format!("write `{small}`");
         return complain("header names are written in lower case here", hint);
     }
     if is_name(text, |c| c.is_ascii_alphanumeric() || c == '_') {

@@ -1,5 +1,6 @@
 //! What may stand where. One description serves the check of a file and its JSON Schema.
 
+use super::fields::OTHER_WORDS;
 use super::report::{Problem, closest};
 use super::scalar::Scalar;
 use super::tree::{Entry, Kind, Node};
@@ -79,7 +80,7 @@ pub(super) fn check(node: &Node, shape: &Shape, problems: &mut Vec<Problem>) {
         (Kind::List(items), Shape { list: Some(item), .. }) => {
             if items.is_empty() {
                 problems
-                    .push(Problem::new(&node.span, "the list is empty").hint("leave the field out instead"));
+                    .push(Problem::new(&node.span, "the list is empty").hint("give it at least one item"));
             }
             for node in items {
                 check(node, item, problems);
@@ -106,7 +107,11 @@ pub(super) fn check(node: &Node, shape: &Shape, problems: &mut Vec<Problem>) {
                 Kind::List(_) => "a list",
                 Kind::Map(_) => "a mapping",
             };
-            problems.push(Problem::new(&node.span, format!("{} is expected, not {found}", shape.what())));
+            let problem = Problem::new(&node.span, format!("{} is expected, not {found}", shape.what()));
+            problems.push(match node.text().filter(|_| shape.list.is_some() && !node.is_nothing()) {
+                Some(text) => problem.hint(format!("write `[{text}]`")),
+                None => problem,
+            });
         }
     }
 }
@@ -146,7 +151,9 @@ fn check_fields(node: &Node, entries: &[Entry], fields: &[Field], problems: &mut
             continue;
         }
         let names: Vec<&str> = fields.iter().map(|field| field.name).collect();
+        let elsewhere = OTHER_WORDS.iter().find(|(word, _)| *word == entry.name).map(|(_, hint)| *hint);
         let hint = match closest(&entry.name, names.iter().copied()) {
+            _ if elsewhere.is_some() => elsewhere.unwrap_or_default().to_owned(),
             Some(name) => format!("did you mean `{name}`?"),
             None => format!("the fields here are {}", quoted(&names)),
         };

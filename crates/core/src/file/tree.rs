@@ -90,16 +90,21 @@ pub(super) fn parse(text: &str) -> Result<Node, Problem> {
 fn syntax_error(text: &str, error: &granit_parser::ScanError) -> Problem {
     let at = error.marker().byte_offset().unwrap_or(text.len());
     let next = text.get(at..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
-    let problem = Problem::new(&(at..at + next), format!("this is not YAML: {}", error.info()));
-    let line = text.get(..at).unwrap_or(text).rsplit('\n').next().unwrap_or_default();
+    let info = error.info();
     let rest = text.get(at..).unwrap_or_default();
-    if error.info().contains("tab") {
-        problem.hint("indent with spaces, not tabs")
-    } else if line.contains("**") || rest.starts_with('*') || line.contains('{') {
-        problem.hint("a value that starts with `*` or `{` must be quoted: \"/v1/**\"")
+    let line = text.get(..at).unwrap_or(text).rsplit('\n').next().unwrap_or_default();
+    let hint = if info.contains("tab") {
+        "indent with spaces, not tabs"
+    } else if info.contains("escape") {
+        "in double quotes a backslash is written `\\\\`; in single quotes it stands for itself"
+    } else if info.contains("recursion") {
+        "a policy file nests a few levels at most"
+    } else if rest.starts_with(['*', '{']) || line.contains("**") || line.trim_end().ends_with('}') {
+        "a value that starts with `*` or `{` must be quoted: \"/v1/**\""
     } else {
-        problem
-    }
+        "a value that holds `: `, ` #`, a brace or a bracket must be quoted"
+    };
+    Problem::new(&(at..at + next), format!("this is not YAML: {info}")).hint(hint)
 }
 
 #[derive(Default)]

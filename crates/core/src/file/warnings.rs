@@ -113,7 +113,9 @@ fn misspellings(file: &Node, draft: &Draft) -> Vec<Problem> {
     let is_usual = |(name, (count, _)): &(&&str, &(usize, Range<usize>))| *count > 1 || has_source(name);
     let usual: Vec<&str> = uses.iter().filter(is_usual).map(|(name, _)| *name).take(COMPARED_MAX).collect();
     let warn = |(name, (_, span)): (&&str, &(usize, Range<usize>))| {
-        let near = usual.iter().find(|other| strsim::damerau_levenshtein(name, other) <= 2)?;
+        // Of a short name a third is one letter or none.
+        let is_near = |other: &&&str| strsim::damerau_levenshtein(name, other) <= (name.len() / 3).min(2);
+        let near = usual.iter().find(is_near)?;
         let message = format!("`{name}` is used only here, and `{near}` elsewhere");
         Some(Problem::new(span, message).hint("are they meant to be the same attribute?"))
     };

@@ -1,6 +1,6 @@
 //! The attributes that a policy set looks at, numbered, so that each is looked up once a request.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use smallvec::SmallVec;
 
@@ -32,6 +32,7 @@ impl AttributeKind {
 #[derive(Debug, Default)]
 pub(crate) struct Attributes {
     names: Vec<Box<str>>,
+    ids: HashMap<Box<str>, AttributeId>,
     /// `attributes: { tenant: header.x-tenant-id }`: where a door that sees HTTP finds an attribute.
     sources: BTreeMap<Box<str>, Box<str>>,
 }
@@ -44,11 +45,12 @@ impl Attributes {
 
     /// The number of `name`; `None` where there are more than 65,535 names.
     pub(crate) fn id(&mut self, name: &str) -> Option<AttributeId> {
-        if let Some(known) = self.names.iter().position(|n| **n == *name) {
-            return u16::try_from(known).ok().map(AttributeId);
+        if let Some(known) = self.ids.get(name) {
+            return Some(*known);
         }
         let id = u16::try_from(self.names.len()).ok().map(AttributeId)?;
         self.names.push(name.into());
+        self.ids.insert(name.into(), id);
         Some(id)
     }
 
@@ -56,9 +58,9 @@ impl Attributes {
         self.names.get(usize::from(id.0)).map_or("", |name| name)
     }
 
-    /// The names that policies use and that no source is declared for.
-    pub(crate) fn without_source(&self) -> impl Iterator<Item = &str> {
-        self.names.iter().map(|name| &**name).filter(|name| !self.sources.contains_key(*name))
+    /// The names that policies use, each with its source where one is declared.
+    pub(crate) fn with_sources(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        self.names.iter().map(|name| (&**name, self.source_of(name)))
     }
 
     /// The source declared for `name`.

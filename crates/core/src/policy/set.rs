@@ -56,9 +56,9 @@ impl PolicySet {
         self.0.policies.get(index)
     }
 
-    /// The attributes that policies use and callers must give, since no source is declared for them.
-    pub fn given_by_callers(&self) -> impl Iterator<Item = &str> {
-        self.0.attributes.without_source()
+    /// The attributes that policies use, each with the source where it is found if it is not given itself.
+    pub fn attributes(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        self.0.attributes.with_sources()
     }
 
     /// The key of a policy as people write it: `[tenant, header.x-api-key | client.ip]`.

@@ -85,7 +85,7 @@ impl PerPolicy {
         for counters in verdict.would_block().filter_map(|index| self.0.get(index)) {
             counters.would_block.inc();
         }
-        for counters in verdict.skipped().filter_map(|index| self.0.get(index)) {
+        for counters in verdict.skipped_indices().iter().filter_map(|&index| self.0.get(index)) {
             counters.missing.inc();
         }
     }

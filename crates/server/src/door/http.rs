@@ -1,6 +1,7 @@
 //! The HTTP door: `POST /v1/check` and `POST /v1/check/batch`.
 
 mod body;
+mod cost;
 mod decode;
 mod problem;
 mod render;

@@ -35,6 +35,7 @@ async fn a_refusal_has_the_agreed_shape() {
                 "reset_after_ms": 120_000, "retry_after_ms": 600, "unit": "units", "cost": 1, "charged": 0,
                 "degraded": false,
             }],
+            "skipped": [],
         })
     );
 }
@@ -78,6 +79,16 @@ async fn c03_a_cost_of_zero_asks() {
     assert_eq!((ask().await.status.as_u16(), &ask().await.body["remaining"]), (200, &json!(0)));
     assert_eq!(door.check(r#"{"cost":3,"dry_run":true}"#).await.status, 429);
     assert_eq!(door.check(r#"{"cost":{"units":0}}"#).await.status, 200);
+
+    let door = Door::new(
+        "policies:\n  - { name: p, quota: 3/minute }\n  - { name: r, quota: 3/minute, unit: requests }\n",
+    );
+    let asked = door.check(r#"{"cost":0}"#).await;
+    assert_eq!(
+        (asked.body["decisions"][1]["charged"].as_u64(), door.store.keys_held()),
+        (Some(0), 0),
+        "of any unit"
+    );
 }
 
 #[tokio::test]

@@ -44,10 +44,14 @@ async fn wrong_bodies_are_told_what_is_wrong_and_where() {
         (r#"{"attributes":{"a b":"a"}}"#, "attributes", "the name of an attribute is"),
         (r#"{"attributes":{"te\u0000nant":"a"}}"#, "attributes", "visible ASCII"),
         (r#"{"attributes":{"te\r\nnant":"a"}}"#, "attributes", "visible ASCII"),
-        (r#"{"attributes":{"client.ip":"somewhere"}}"#, "attributes", "`client.ip` is not an address"),
+        (
+            r#"{"attributes":{"client.ip":"somewhere"}}"#,
+            "attributes.client.ip",
+            "`client.ip` is not an address",
+        ),
         (
             &format!(r#"{{"attributes":{{"tenant":"{long}"}}}}"#),
-            "attributes",
+            "attributes.tenant",
             "has 10000 bytes, more than 4096",
         ),
         (&format!(r#"{{"attributes":{{"{long}":"x"}}}}"#), "attributes", "1 to 128"),
@@ -81,7 +85,7 @@ async fn costs_are_whole_numbers_that_fit_64_bits() {
     for (cost, detail) in [
         (r#"{"requests":2}"#, "every request is one of `requests`"),
         (r#"{"a":1,"a":2}"#, "`a` is given twice"),
-        (r#"{"a b":1}"#, "the name of an unit"),
+        (r#"{"a b":1}"#, "the name of a unit"),
     ] {
         refused(&door, "/v1/check", format!(r#"{{"cost":{cost}}}"#), 400, "cost", detail).await;
     }
@@ -115,7 +119,7 @@ async fn a_batch_names_its_bad_entry_and_charges_none() {
         r#"{"checks":[{},{"cost":-1},{}]}"#,
         400,
         "checks[1].cost",
-        "integer `-1`",
+        "a whole number from 0",
     )
     .await;
     refused(
@@ -160,6 +164,10 @@ async fn other_paths_methods_and_types_are_what_http_says() {
     assert_eq!(send("POST", "/v1/check", "text/plain").await.status, 415);
     assert_eq!(send("POST", "/v1/check", "application/x-www-form-urlencoded").await.status, 415);
     assert_eq!(send("POST", "/v1/check", "application/json; charset=utf-8").await.status, 200);
+    let gzip = Request::post("/v1/check").header("content-encoding", "gzip").body(Body::from("{}")).unwrap();
+    assert_eq!(door.send(gzip).await.status, 415);
+    let nulls = r#"{"domain":null,"cost":null,"layer":null,"dry_run":null}"#;
+    assert_eq!(door.check(nulls).await.status, 200, "null is the same as unsaid");
     let untyped = Request::post("/v1/check").body(Body::from("{}")).unwrap();
     assert_eq!(door.send(untyped).await.status, 200);
 }

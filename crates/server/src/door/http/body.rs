@@ -16,9 +16,10 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 /// The body of a request that says it is JSON.
 pub(super) async fn read(request: Request, max: usize) -> Result<Bytes, Problem> {
     check_type(request.headers())?;
+    check_encoding(request.headers())?;
     let body = request.into_body();
     let too_large = || {
-        let detail = format!("the body is larger than {max} bytes; send smaller batches");
+        let detail = format!("the body is larger than {max} bytes; send less at once");
         Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
     };
     // What says beforehand that it is too large is not read at all.
@@ -35,6 +36,17 @@ pub(super) async fn read(request: Request, max: usize) -> Result<Bytes, Problem>
 
 fn is_too_long(error: &axum::Error) -> bool {
     error.source().is_some_and(<dyn std::error::Error>::is::<LengthLimitError>)
+}
+
+/// Compressed bodies are not taken: they are small, and could be bombs.
+fn check_encoding(headers: &HeaderMap) -> Result<(), Problem> {
+    match headers.get(header::CONTENT_ENCODING) {
+        Some(encoding) if encoding != "identity" => {
+            let detail = "the body must not be compressed: leave Content-Encoding out";
+            Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A request without a type is taken at its body's word (RFC 9110, section 8.3).

@@ -6,10 +6,11 @@ use std::marker::PhantomData;
 
 use axum::http::StatusCode;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Unexpected, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, de};
-use weir_core::{CLIENT_IP, Cost, Descriptor, Layer, REQUESTS, Request, address};
+use weir_core::{CLIENT_IP, Descriptor, Layer, Request, address};
 
+use super::cost::CostBody;
 use super::problem::Problem;
 
 /// Attributes of one request.
@@ -32,9 +33,9 @@ pub(super) struct Check<'a> {
     #[serde(default)]
     cost: Option<CostBody>,
     #[serde(default)]
-    layer: LayerBody,
+    layer: Option<LayerBody>,
     #[serde(default)]
-    dry_run: bool,
+    dry_run: Option<bool>,
 }
 
 /// The body of `POST /v1/check/batch`.
@@ -56,8 +57,8 @@ impl Check<'_> {
                 .map(|(name, value)| (&**name, &**value))
                 .collect::<Descriptor<'_>>(),
             cost: self.cost.as_ref().map(|cost| cost.0.clone()).unwrap_or_default(),
-            layer: self.layer.0,
-            dry_run: self.dry_run,
+            layer: self.layer.as_ref().map(|layer| layer.0).unwrap_or_default(),
+            dry_run: self.dry_run.unwrap_or_default(),
         }
     }
 }
@@ -118,15 +119,14 @@ impl<'de: 'a, 'a> Deserialize<'de> for Attributes<'a> {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut fields: Attributes<'de> = Attributes::default();
                 while let Some(Text(name)) = map.next_key()? {
-                    check_name("attribute", &name)?;
+                    check_name("an attribute", &name)?;
                     if fields.0.iter().any(|(known, _)| *known == name) {
                         return Err(A::Error::custom(format_args!("attribute `{name}` is given twice")));
                     }
                     if fields.0.len() == ATTRIBUTES_MAX {
                         return Err(A::Error::custom(format_args!("more than {ATTRIBUTES_MAX} attributes")));
                     }
-                    let Text(value) = map.next_value()?;
-                    check_value(&name, &value)?;
+                    let value = map.next_value_seed(ValueOf(&name))?;
                     fields.0.push((name, value));
                 }
                 Ok(fields)
@@ -137,14 +137,27 @@ impl<'de: 'a, 'a> Deserialize<'de> for Attributes<'a> {
 }
 
 /// A name is visible ASCII: no control characters, no blanks, so that it is the same in every protocol.
-fn check_name<E: de::Error>(what: &str, name: &str) -> Result<(), E> {
+pub(super) fn check_name<E: de::Error>(what: &str, name: &str) -> Result<(), E> {
     if !name.is_empty() && name.len() <= NAME_MAX && name.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Ok(());
     }
     Err(E::custom(format_args!(
-        "the name of an {what} is 1 to {NAME_MAX} visible ASCII characters without blanks, not {:?}",
+        "the name of {what} is 1 to {NAME_MAX} visible ASCII characters without blanks, not {:?}",
         name.chars().take(40).collect::<String>()
     )))
+}
+
+/// The value of an attribute, checked while it is read, so that a mistake is told with its place.
+struct ValueOf<'n>(&'n str);
+
+impl<'de> DeserializeSeed<'de> for ValueOf<'_> {
+    type Value = Cow<'de, str>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        let Text(value) = Text::deserialize(deserializer)?;
+        check_value(self.0, &value)?;
+        Ok(value)
+    }
 }
 
 fn check_value<E: de::Error>(name: &str, value: &str) -> Result<(), E> {
@@ -161,7 +174,7 @@ fn check_value<E: de::Error>(name: &str, value: &str) -> Result<(), E> {
 }
 
 /// A text that is borrowed from the body where it can be.
-struct Text<'a>(Cow<'a, str>);
+pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -169,70 +182,6 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
         #[serde(transparent)]
         struct Borrowed<'a>(#[serde(borrow)] Cow<'a, str>);
         Borrowed::deserialize(deserializer).map(|Borrowed(text)| Self(text))
-    }
-}
-
-/// `40`, or amounts by unit: `{"units": 40, "tokens": 900}`.
-#[derive(Debug)]
-struct CostBody(Cost);
-
-/// A whole number that fits 64 bits.
-struct Amount(u64);
-
-impl<'de> Deserialize<'de> for Amount {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Number;
-        impl Visitor<'_> for Number {
-            type Value = Amount;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "a whole number from 0 to {}", u64::MAX)
-            }
-
-            fn visit_u64<E: de::Error>(self, amount: u64) -> Result<Amount, E> {
-                Ok(Amount(amount))
-            }
-        }
-        deserializer.deserialize_u64(Number)
-    }
-}
-
-impl<'de> Deserialize<'de> for CostBody {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct NumberOrUnits;
-        impl<'de> Visitor<'de> for NumberOrUnits {
-            type Value = CostBody;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "a whole number from 0 to {}, or an object of them by unit", u64::MAX)
-            }
-
-            fn visit_u64<E: de::Error>(self, amount: u64) -> Result<CostBody, E> {
-                Ok(CostBody(Cost::units(amount)))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<CostBody, A::Error> {
-                let mut cost = Cost::unsaid();
-                let mut count = 0;
-                while let Some(Text(unit)) = map.next_key()? {
-                    check_name("unit", &unit)?;
-                    if unit == REQUESTS {
-                        return Err(A::Error::custom("every request is one of `requests`; leave it out"));
-                    }
-                    if cost.of(&unit).is_some() {
-                        return Err(A::Error::custom(format_args!("unit `{unit}` is given twice")));
-                    }
-                    count += 1;
-                    if count > ATTRIBUTES_MAX {
-                        return Err(A::Error::custom(format_args!("more than {ATTRIBUTES_MAX} units")));
-                    }
-                    let Amount(amount) = map.next_value()?;
-                    cost = cost.with(&unit, amount);
-                }
-                Ok(CostBody(cost))
-            }
-        }
-        deserializer.deserialize_any(NumberOrUnits)
     }
 }
 

@@ -101,6 +101,8 @@ struct VerdictBody<'a> {
     exempt: bool,
     degraded: bool,
     decisions: Vec<DecisionBody<'a>>,
+    /// Policies that would apply but for a missing attribute: a misspelt one shows here.
+    skipped: Vec<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -168,6 +170,7 @@ impl<'a> VerdictBody<'a> {
                 .judgements()
                 .map(|(policy, judgement)| DecisionBody::of(policy, judgement))
                 .collect(),
+            skipped: verdict.skipped().map(|policy| &*policy.name).collect(),
         }
     }
 }
@@ -203,6 +206,9 @@ fn detail(verdict: &Verdict) -> String {
             decision.limit,
             decision.retry_after.map_or(0, fields::retry_after_secs)
         ),
+        (Outcome::Never, Some(decision)) if decision.limit == 0 => {
+            format!("{name} admits nothing: its limit is 0")
+        }
         (Outcome::Never, Some(decision)) => {
             format!(
                 "{name} never holds more than {} {unit} and this costs {cost}; waiting does not help",
