@@ -68,14 +68,13 @@ impl Quota {
         if !(WINDOW_MIN..=WINDOW_MAX).contains(&window) {
             return Err(QuotaError::Window);
         }
-        if algorithm.has_burst() {
-            Self::at_finest_tick(limit, window, burst)
-        } else if burst.is_some() {
-            Err(QuotaError::BurstUnused(algorithm))
-        } else if u128::from(limit) <= PRODUCT_MAX {
-            Ok(Self { limit, window, burst: limit, tick: 1, leak: 1, scale: 1 })
-        } else {
-            Err(QuotaError::LimitTooLarge(down_to_64_bits(PRODUCT_MAX)))
+        match algorithm {
+            Algorithm::TokenBucket => Self::at_finest_tick(limit, window, burst),
+            Algorithm::FixedWindow if burst.is_some() => Err(QuotaError::BurstUnused(algorithm)),
+            Algorithm::FixedWindow if u128::from(limit) <= PRODUCT_MAX => {
+                Ok(Self { limit, window, burst: limit, tick: 1, leak: 1, scale: 1 })
+            }
+            Algorithm::FixedWindow => Err(QuotaError::LimitTooLarge(down_to_64_bits(PRODUCT_MAX))),
         }
     }
 
