@@ -4,6 +4,7 @@
 //! them about without looking inside. To add one: write the file, add the variant, and follow the compiler.
 
 mod fixed_window;
+mod sliding_window;
 mod token_bucket;
 
 use crate::decision::Decision;
@@ -19,6 +20,8 @@ words! {
         TokenBucket = "token_bucket",
         /// A counter per window of the clock; admits what fits under the limit.
         FixedWindow = "fixed_window",
+        /// This window's count and a share of the last one's; admits what fits under the limit.
+        SlidingWindow = "sliding_window",
     }
 }
 
@@ -96,6 +99,7 @@ impl Algorithm {
         match self {
             Self::TokenBucket => token_bucket::decide(quota, state, op, now),
             Self::FixedWindow => fixed_window::decide(quota, state, op, now),
+            Self::SlidingWindow => sliding_window::decide(quota, state, op, now),
         }
     }
 
@@ -104,6 +108,7 @@ impl Algorithm {
         match self {
             Self::TokenBucket => token_bucket::expires(quota, state),
             Self::FixedWindow => fixed_window::expires(quota, state),
+            Self::SlidingWindow => sliding_window::expires(quota, state),
         }
     }
 
@@ -113,15 +118,18 @@ impl Algorithm {
         match self {
             Self::TokenBucket => token_bucket::rebase(state, from, to),
             // The window's length is part of the key, so only the limit can have changed.
-            Self::FixedWindow => *state,
+            Self::FixedWindow | Self::SlidingWindow => *state,
         }
     }
+
+    /// The largest limit of an algorithm that counts in windows of so few bits; see its file.
+    pub(crate) const SLIDING_WINDOW_LIMIT_MAX: u64 = sliding_window::LIMIT_MAX;
 
     /// Whether a policy may name a burst apart from its limit.
     pub const fn has_burst(self) -> bool {
         match self {
             Self::TokenBucket => true,
-            Self::FixedWindow => false,
+            Self::FixedWindow | Self::SlidingWindow => false,
         }
     }
 
@@ -129,7 +137,7 @@ impl Algorithm {
     pub(crate) const fn key_window(self, quota: &Quota) -> Option<Span> {
         match self {
             Self::TokenBucket => None,
-            Self::FixedWindow => Some(quota.window()),
+            Self::FixedWindow | Self::SlidingWindow => Some(quota.window()),
         }
     }
 }

@@ -70,12 +70,18 @@ impl Quota {
         }
         match algorithm {
             Algorithm::TokenBucket => Self::at_finest_tick(limit, window, burst),
-            Algorithm::FixedWindow if burst.is_some() => Err(QuotaError::BurstUnused(algorithm)),
-            Algorithm::FixedWindow if u128::from(limit) <= PRODUCT_MAX => {
-                Ok(Self { limit, window, burst: limit, tick: 1, leak: 1, scale: 1 })
-            }
-            Algorithm::FixedWindow => Err(QuotaError::LimitTooLarge(down_to_64_bits(PRODUCT_MAX))),
+            _ if burst.is_some() => Err(QuotaError::BurstUnused(algorithm)),
+            Algorithm::FixedWindow => Self::counted(limit, window, down_to_64_bits(PRODUCT_MAX)),
+            Algorithm::SlidingWindow => Self::counted(limit, window, Algorithm::SLIDING_WINDOW_LIMIT_MAX),
         }
+    }
+
+    /// A quota whose units are counted whole.
+    fn counted(limit: u64, window: Span, limit_max: u64) -> Result<Self, QuotaError> {
+        if limit > limit_max {
+            return Err(QuotaError::LimitTooLarge(limit_max));
+        }
+        Ok(Self { limit, window, burst: limit, tick: 1, leak: 1, scale: 1 })
     }
 
     fn at_finest_tick(limit: u64, window: Span, burst: Option<NonZeroU64>) -> Result<Self, QuotaError> {

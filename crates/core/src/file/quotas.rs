@@ -91,7 +91,7 @@ fn settle(
         QuotaText::Limited { window: Window::Calendar { name, days }, .. } => {
             let message = match algorithm {
                 Algorithm::FixedWindow => format!("calendar windows such as `{name}` are not supported"),
-                Algorithm::TokenBucket => {
+                Algorithm::TokenBucket | Algorithm::SlidingWindow => {
                     format!("`{name}` is a calendar window, and `{algorithm}` has none")
                 }
             };

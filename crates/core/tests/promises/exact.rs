@@ -102,7 +102,8 @@ fn returned(key: &Key, at: Timestamp, amount: u64) -> u128 {
             charged.saturating_sub(u128::from(quota.limit()) * u128::from(key.now.since(at).nanos()))
         }
         Algorithm::FixedWindow if window(at) == window(key.now) => charged,
-        Algorithm::FixedWindow => 0,
+        Algorithm::SlidingWindow if window(at) + 1 >= window(key.now) => charged,
+        Algorithm::FixedWindow | Algorithm::SlidingWindow => 0,
     }
 }
 
@@ -113,6 +114,7 @@ fn promise_1_the_bound_holds_in_every_interval() {
             let quota = history.0.quota;
             let admitted = drive(history, |_, _, _| Ok(()))?;
             let (limit, window) = (u128::from(quota.limit()), u128::from(quota.window().nanos()));
+            let index = |at: u64| u128::from(at) / window;
             for (i, (from, _)) in admitted.iter().enumerate() {
                 let mut sum = 0;
                 for (to, charged) in &admitted[i..] {
@@ -124,10 +126,14 @@ fn promise_1_the_bound_holds_in_every_interval() {
                             prop_assert!(sum <= bound, "{sum} within {length} ns");
                         }
                         Algorithm::FixedWindow => {
-                            let index = |at: u64| u128::from(at) / window;
                             let windows = index(*to) - index(*from) + 1;
                             prop_assert!(sum <= limit * windows * window, "{sum} over {windows} windows");
                             prop_assert!(length >= window || sum <= 2 * limit * window);
+                        }
+                        Algorithm::SlidingWindow => {
+                            let windows = index(*to) - index(*from) + 1;
+                            prop_assert!(sum <= limit * windows * window, "{sum} over {windows} windows");
+                            prop_assert!(length >= window || sum < 2 * limit * window);
                         }
                     }
                 }
@@ -196,6 +202,48 @@ fn promise_1_the_bucket_agrees_with_an_oracle_in_exact_fractions() {
             }
             prop_assert_eq!(u128::from(step.decision.remaining), (capacity - level) / window);
             prop_assert_eq!(u128::from(step.decision.reset_after.nanos()), level.div_ceil(limit));
+            Ok(())
+        })?;
+        Ok(())
+    });
+}
+
+#[test]
+fn promise_1_the_sliding_window_agrees_with_an_oracle_in_exact_fractions() {
+    hold(1_500, histories(Algorithm::SlidingWindow), |history| {
+        let quota = history.0.quota;
+        let (limit, window) = (u128::from(quota.limit()), u128::from(quota.window().nanos()));
+        // Every charge as it was made, with what is left of it.
+        let mut charges: Vec<(u128, u128)> = Vec::new();
+        drive(history, |key, op, step| {
+            let now = u128::from(key.now.nanos());
+            let count = |charges: &[(u128, u128)], index: u128| -> u128 {
+                charges.iter().filter(|(at, _)| at / window == index).map(|(_, units)| units).sum()
+            };
+            let used = |charges: &[(u128, u128)]| {
+                let last = (now / window).checked_sub(1).map_or(0, |last| count(charges, last));
+                count(charges, now / window) * window + last * (window - now % window)
+            };
+            match op {
+                Op::Take(cost) | Op::Peek(cost) => {
+                    let expected = match () {
+                        () if u128::from(cost) > limit => Outcome::Never,
+                        () if used(&charges) + u128::from(cost) * window <= limit * window => Outcome::Allow,
+                        () => Outcome::Deny,
+                    };
+                    prop_assert_eq!(step.decision.outcome, expected);
+                    if expected == Outcome::Allow && matches!(op, Op::Take(_)) {
+                        charges.push((now, u128::from(cost)));
+                    }
+                }
+                Op::Give { at, amount } => {
+                    let given = (u128::from(at.nanos()), u128::from(amount));
+                    let charge = charges.iter_mut().find(|charge| **charge == given).unwrap();
+                    charge.1 = 0;
+                }
+                Op::Adjust(_) | Op::Reset => {}
+            }
+            prop_assert_eq!(u128::from(step.decision.remaining), (limit * window - used(&charges)) / window);
             Ok(())
         })?;
         Ok(())

@@ -1,0 +1,174 @@
+//! Sliding window: the count of this window, and of the last one the share that is still in view.
+//!
+//! Use is estimated as `current + previous × (1 − elapsed)`, where `elapsed` is the share of the current
+//! window that has passed, and compared as an exact fraction. State is both counts and the index of the
+//! current window, which never goes back. What was used late in the last window goes out of view too soon,
+//! so up to less than twice the limit can pass within a window's length around an edge; use that is spread
+//! evenly is held to the limit, at times a little below it.
+
+use super::{Change, Op, State, StateRef, Step, put_unless};
+use crate::decision::{Decision, Outcome};
+use crate::quota::Quota;
+use crate::time::{Span, Timestamp};
+
+/// Bits of each count. The other 46 of 128 hold the index for as long as [`Timestamp`] does.
+const COUNT_BITS: u32 = 41;
+const COUNT_MAX: u64 = (1 << COUNT_BITS) - 1;
+/// The largest limit: two of it fit a count, so that an adjustment may pass it.
+pub(crate) const LIMIT_MAX: u64 = 1 << (COUNT_BITS - 1);
+
+#[derive(Clone, Copy)]
+struct Counts {
+    index: u64,
+    previous: u64,
+    current: u64,
+}
+
+impl Counts {
+    fn of(State([high, low]): &State) -> Self {
+        let bits = u128::from(*high) << 64 | u128::from(*low);
+        let count = |shift: u32| low_bits(bits >> shift) & COUNT_MAX;
+        Self { index: low_bits(bits >> (2 * COUNT_BITS)), previous: count(COUNT_BITS), current: count(0) }
+    }
+
+    fn change(self) -> Change {
+        let counts = u128::from(self.previous) << COUNT_BITS | u128::from(self.current);
+        let bits = u128::from(self.index) << (2 * COUNT_BITS) | counts;
+        put_unless(self.previous == 0 && self.current == 0, State([low_bits(bits >> 64), low_bits(bits)]))
+    }
+
+    /// The counts as they are seen from the window with this index.
+    fn moved_on_to(self, index: u64) -> Self {
+        match index.saturating_sub(self.index) {
+            0 => self,
+            1 => Self { index, previous: self.current, current: 0 },
+            _ => Self { index, previous: 0, current: 0 },
+        }
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "only the low half is wanted")]
+const fn low_bits(bits: u128) -> u64 {
+    bits as u64
+}
+
+pub(super) fn decide(quota: &Quota, state: StateRef<'_>, op: Op, now: Timestamp) -> Step {
+    let index = index_of(quota, now);
+    let counts = match state {
+        StateRef::Fresh => Counts { index, previous: 0, current: 0 },
+        StateRef::Cell(state) => Counts::of(state).moved_on_to(index),
+    };
+    let keep = |decision| Step { decision, change: Change::Keep, charged_at: None };
+    let moved_to = |counts: Counts| Step {
+        decision: standing(quota, counts, now),
+        change: counts.change(),
+        charged_at: None,
+    };
+    match op {
+        Op::Take(0) => keep(ask(quota, counts, 0, now)),
+        Op::Peek(cost) => keep(ask(quota, counts, cost, now)),
+        Op::Take(cost) => take(quota, counts, cost, now),
+        Op::Give { at, amount } => match counts.index.checked_sub(index_of(quota, at)) {
+            Some(0) => moved_to(Counts { current: counts.current.saturating_sub(amount), ..counts }),
+            Some(1) => moved_to(Counts { previous: counts.previous.saturating_sub(amount), ..counts }),
+            // That window is out of view, and its use with it.
+            _ => keep(standing(quota, counts, now)),
+        },
+        Op::Adjust(by) => moved_to(adjusted(counts, by)),
+        Op::Reset => moved_to(Counts { previous: 0, current: 0, ..counts }),
+    }
+}
+
+pub(super) fn expires(quota: &Quota, state: &State) -> Timestamp {
+    let counts = Counts::of(state);
+    start_of(quota, out_of_view(counts))
+}
+
+/// The index of the first window from which nothing of the counts is seen.
+fn out_of_view(counts: Counts) -> u64 {
+    counts.index + if counts.current > 0 { 2 } else { 1 }
+}
+
+fn adjusted(counts: Counts, by: i64) -> Counts {
+    let size = by.unsigned_abs();
+    if by >= 0 {
+        return Counts { current: counts.current.saturating_add(size).min(COUNT_MAX), ..counts };
+    }
+    let rest = size.saturating_sub(counts.current);
+    let (previous, current) = (counts.previous.saturating_sub(rest), counts.current.saturating_sub(size));
+    Counts { previous, current, ..counts }
+}
+
+fn take(quota: &Quota, counts: Counts, cost: u64, now: Timestamp) -> Step {
+    let decision = ask(quota, counts, cost, now);
+    if decision.outcome != Outcome::Allow {
+        return Step { decision, change: Change::Keep, charged_at: None };
+    }
+    let charged = Counts { current: counts.current + cost, ..counts };
+    Step {
+        decision: standing(quota, charged, now),
+        change: charged.change(),
+        // Inside the window that was charged, also where `now` lags behind it.
+        charged_at: Some(now.max(start_of(quota, counts.index))),
+    }
+}
+
+fn ask(quota: &Quota, counts: Counts, cost: u64, now: Timestamp) -> Decision {
+    let at_rest = standing(quota, counts, now);
+    if cost > quota.limit() || quota.limit() == 0 {
+        return Decision { outcome: Outcome::Never, ..at_rest };
+    }
+    if estimate(quota, counts, now) + parts(quota, cost) <= parts(quota, quota.limit()) {
+        return at_rest;
+    }
+    let wait = until_it_fits(quota, counts, cost, now);
+    Decision { outcome: Outcome::Deny, retry_after: Some(wait), next_after: wait, ..at_rest }
+}
+
+fn standing(quota: &Quota, counts: Counts, now: Timestamp) -> Decision {
+    let used = estimate(quota, counts, now);
+    let remaining = low_bits(parts(quota, quota.limit()).saturating_sub(used) / parts(quota, 1));
+    let is_full = used == 0;
+    let next = if is_full { Span::ZERO } else { until_it_fits(quota, counts, remaining + 1, now) };
+    Decision {
+        outcome: Outcome::Allow,
+        limit: quota.limit(),
+        remaining,
+        reset_after: if is_full { Span::ZERO } else { start_of(quota, out_of_view(counts)).since(now) },
+        retry_after: None,
+        next_after: next,
+    }
+}
+
+/// Units in parts: a unit is as many as the window has nanoseconds.
+fn parts(quota: &Quota, units: u64) -> u128 {
+    u128::from(units) * u128::from(quota.window().nanos())
+}
+
+/// The estimate of use, in parts.
+fn estimate(quota: &Quota, counts: Counts, now: Timestamp) -> u128 {
+    let elapsed = now.since(start_of(quota, counts.index)).nanos();
+    let in_view = quota.window().nanos().saturating_sub(elapsed);
+    parts(quota, counts.current) + u128::from(counts.previous) * u128::from(in_view)
+}
+
+/// The wait until so many units fit, where they do not now.
+fn until_it_fits(quota: &Quota, counts: Counts, cost: u64, now: Timestamp) -> Span {
+    let room = parts(quota, quota.limit().saturating_sub(cost));
+    let (window, start) = (quota.window().nanos(), start_of(quota, counts.index));
+    // In this window the last one goes out of view; where that is not enough, in the next this one does.
+    let (leaving, room, start) = match room.checked_sub(parts(quota, counts.current)) {
+        Some(room) => (counts.previous, room, start),
+        None => (counts.current, room, start.after(quota.window())),
+    };
+    let may_be_seen = low_bits((room / u128::from(leaving.max(1))).min(u128::from(window)));
+    start.after(Span::from_nanos(window - may_be_seen)).since(now)
+}
+
+fn index_of(quota: &Quota, at: Timestamp) -> u64 {
+    at.nanos() / quota.window().nanos()
+}
+
+fn start_of(quota: &Quota, index: u64) -> Timestamp {
+    Timestamp::from_nanos(index.saturating_mul(quota.window().nanos()))
+}
