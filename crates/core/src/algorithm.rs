@@ -4,6 +4,7 @@
 //! them about without looking inside. To add one: write the file, add the variant, and follow the compiler.
 
 mod fixed_window;
+mod leaky_bucket;
 mod sliding_window;
 mod token_bucket;
 
@@ -18,6 +19,8 @@ words! {
     pub enum Algorithm {
         /// A level that rises by the cost and leaks at the rate; admits what fits under the burst.
         TokenBucket = "token_bucket",
+        /// The token bucket seen from the other side, with the delay that a queue would impose.
+        LeakyBucket = "leaky_bucket",
         /// A counter per window of the clock; admits what fits under the limit.
         FixedWindow = "fixed_window",
         /// This window's count and a share of the last one's; admits what fits under the limit.
@@ -98,6 +101,7 @@ impl Algorithm {
     pub fn decide(self, quota: &Quota, state: StateRef<'_>, op: Op, now: Timestamp) -> Step {
         match self {
             Self::TokenBucket => token_bucket::decide(quota, state, op, now),
+            Self::LeakyBucket => leaky_bucket::decide(quota, state, op, now),
             Self::FixedWindow => fixed_window::decide(quota, state, op, now),
             Self::SlidingWindow => sliding_window::decide(quota, state, op, now),
         }
@@ -106,7 +110,7 @@ impl Algorithm {
     /// The instant from which the state says no more than a fresh one would, and may be forgotten.
     pub fn expires(self, quota: &Quota, state: &State) -> Timestamp {
         match self {
-            Self::TokenBucket => token_bucket::expires(quota, state),
+            Self::TokenBucket | Self::LeakyBucket => token_bucket::expires(quota, state),
             Self::FixedWindow => fixed_window::expires(quota, state),
             Self::SlidingWindow => sliding_window::expires(quota, state),
         }
@@ -116,7 +120,7 @@ impl Algorithm {
     /// Rounds towards more use. What leaks from its instant on, leaks at the new rate.
     pub fn rebase(self, state: &State, from: &Quota, to: &Quota) -> State {
         match self {
-            Self::TokenBucket => token_bucket::rebase(state, from, to),
+            Self::TokenBucket | Self::LeakyBucket => token_bucket::rebase(state, from, to),
             // The window's length is part of the key, so only the limit can have changed.
             Self::FixedWindow | Self::SlidingWindow => *state,
         }
@@ -128,7 +132,7 @@ impl Algorithm {
     /// Whether a policy may name a burst apart from its limit.
     pub const fn has_burst(self) -> bool {
         match self {
-            Self::TokenBucket => true,
+            Self::TokenBucket | Self::LeakyBucket => true,
             Self::FixedWindow | Self::SlidingWindow => false,
         }
     }
@@ -136,7 +140,7 @@ impl Algorithm {
     /// The window as part of a key's identity; `None` where use survives a changed window.
     pub(crate) const fn key_window(self, quota: &Quota) -> Option<Span> {
         match self {
-            Self::TokenBucket => None,
+            Self::TokenBucket | Self::LeakyBucket => None,
             Self::FixedWindow | Self::SlidingWindow => Some(quota.window()),
         }
     }

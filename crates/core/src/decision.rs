@@ -35,4 +35,7 @@ pub struct Decision {
     /// The time until there is more than `remaining`: the next unit of a bucket, the end of a window; zero
     /// where the allowance is full.
     pub next_after: Span,
+    /// For an admission by a leaky bucket: how long the request would wait in a queue that drains at the
+    /// rate. Zero for all others.
+    pub delay: Span,
 }

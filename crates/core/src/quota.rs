@@ -69,7 +69,7 @@ impl Quota {
             return Err(QuotaError::Window);
         }
         match algorithm {
-            Algorithm::TokenBucket => Self::at_finest_tick(limit, window, burst),
+            Algorithm::TokenBucket | Algorithm::LeakyBucket => Self::at_finest_tick(limit, window, burst),
             _ if burst.is_some() => Err(QuotaError::BurstUnused(algorithm)),
             Algorithm::FixedWindow => Self::counted(limit, window, down_to_64_bits(PRODUCT_MAX)),
             Algorithm::SlidingWindow => Self::counted(limit, window, Algorithm::SLIDING_WINDOW_LIMIT_MAX),

@@ -159,6 +159,12 @@ impl Verdict {
         self.governing()?.1.decision()?.retry_after
     }
 
+    /// How long an admitted request would wait in the queues of its leaky buckets: the longest of them.
+    pub fn delay(&self) -> Span {
+        let delays = self.enforced().filter_map(|(_, judgement)| judgement.decision()).map(|d| d.delay);
+        if self.is_admitted() { delays.max().unwrap_or_default() } else { Span::ZERO }
+    }
+
     /// The units that the governing policy charged; 0 where nothing was.
     pub fn charged(&self) -> u64 {
         self.governing().map_or(0, |(_, judgement)| judgement.charged())

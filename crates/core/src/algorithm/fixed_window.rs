@@ -88,6 +88,7 @@ fn standing(quota: &Quota, count: Count, now: Timestamp) -> Decision {
         remaining: quota.limit().saturating_sub(count.used),
         reset_after: wait,
         retry_after: None,
+        delay: Span::ZERO,
         next_after: wait,
     }
 }

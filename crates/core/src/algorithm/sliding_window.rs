@@ -136,6 +136,7 @@ fn standing(quota: &Quota, counts: Counts, now: Timestamp) -> Decision {
         remaining,
         reset_after: if is_full { Span::ZERO } else { start_of(quota, out_of_view(counts)).since(now) },
         retry_after: None,
+        delay: Span::ZERO,
         next_after: next,
     }
 }

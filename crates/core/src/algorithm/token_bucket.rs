@@ -37,10 +37,7 @@ impl Level {
 
 pub(super) fn decide(quota: &Quota, state: StateRef<'_>, op: Op, now: Timestamp) -> Step {
     let tick = quota.ticks_at(now);
-    let stored = match state {
-        StateRef::Fresh => Level { parts: 0, tick },
-        StateRef::Cell(state) => Level::of(state),
-    };
+    let stored = stored(quota, state, now);
     let level = stored.leaked_to(quota, tick);
     match op {
         Op::Take(0) => peek(quota, level, 0, now),
@@ -58,6 +55,19 @@ pub(super) fn decide(quota: &Quota, state: StateRef<'_>, op: Op, now: Timestamp)
             moved_to(quota, Level { parts, tick }, now)
         }
         Op::Reset => moved_to(quota, Level { parts: 0, tick }, now),
+    }
+}
+
+/// The time until what is in the bucket has drained.
+pub(super) fn to_drain(quota: &Quota, state: StateRef<'_>, now: Timestamp) -> Span {
+    let level = stored(quota, state, now).leaked_to(quota, quota.ticks_at(now));
+    standing(quota, level, now).reset_after
+}
+
+fn stored(quota: &Quota, state: StateRef<'_>, now: Timestamp) -> Level {
+    match state {
+        StateRef::Fresh => Level { parts: 0, tick: quota.ticks_at(now) },
+        StateRef::Cell(state) => Level::of(state),
     }
 }
 
@@ -134,6 +144,7 @@ fn standing(quota: &Quota, level: Level, now: Timestamp) -> Decision {
         remaining,
         reset_after: if level.parts == 0 { Span::ZERO } else { quota.span_to(to_empty, now) },
         retry_after: None,
+        delay: Span::ZERO,
         next_after: if level.parts == 0 {
             Span::ZERO
         } else {

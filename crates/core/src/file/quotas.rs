@@ -91,7 +91,7 @@ fn settle(
         QuotaText::Limited { window: Window::Calendar { name, days }, .. } => {
             let message = match algorithm {
                 Algorithm::FixedWindow => format!("calendar windows such as `{name}` are not supported"),
-                Algorithm::TokenBucket | Algorithm::SlidingWindow => {
+                Algorithm::TokenBucket | Algorithm::LeakyBucket | Algorithm::SlidingWindow => {
                     format!("`{name}` is a calendar window, and `{algorithm}` has none")
                 }
             };
@@ -101,7 +101,7 @@ fn settle(
     let quota = Quota::settle(algorithm, limit, window, burst).map_err(|error| {
         let complaint = |hint: &str| Complaint { message: error.to_string(), hint: hint.into() };
         match error {
-            QuotaError::BurstUnused(_) => Fault::Burst(complaint("leave it out, or use `token_bucket`")),
+            QuotaError::BurstUnused(_) => Fault::Burst(complaint("leave it out, or use a bucket")),
             QuotaError::BurstTooLarge(_) => Fault::Burst(complaint("lower it, or count in larger units")),
             QuotaError::TooSlow(_) if burst.is_some() => Fault::Burst(complaint("lower it")),
             QuotaError::TooSlow(_) => Fault::Quota(complaint("set a lower `burst`")),

@@ -172,3 +172,13 @@ async fn layers_are_heard() {
     assert_eq!(door.check(r#"{"layer":"edge"}"#).await.status, 429);
     assert_eq!(door.check("{}").await.status, 200, "the layer is service if unsaid");
 }
+
+#[tokio::test]
+async fn the_delay_of_a_leaky_bucket_is_told() {
+    let door = Door::new("policies:\n  - { name: p, quota: 2/second, burst: 3, algorithm: leaky_bucket }\n");
+    for delay in [0, 500, 1_000] {
+        assert_eq!(door.check("{}").await.body["delay_ms"], delay);
+    }
+    let refused = door.check("{}").await;
+    assert_eq!((refused.status.as_u16(), &refused.body["delay_ms"]), (429, &json!(0)));
+}

@@ -113,6 +113,43 @@ pub(super) async fn t09_what_passes_around_a_window_edge<F: Fixture>() {
     assert_eq!(total, 2_400);
 }
 
+pub(super) async fn t13_a_leaky_bucket_leaks_all_the_time<F: Fixture>() {
+    let leaky = |limit, window, burst| rule(Algorithm::LeakyBucket, limit, window, Some(burst));
+    let (f, rule) = (F::at(START).await, leaky(10, secs(30), 10));
+    let mut remaining = Vec::new();
+    for _ in 0..=10 {
+        remaining.push(take(&f, rule, 1).await.remaining);
+        f.advance(secs(1));
+    }
+    assert_eq!(remaining, [9, 8, 7, 7, 6, 5, 5, 4, 3, 3, 2]);
+
+    let (f, rule) = (F::at(START).await, leaky(3, secs(1), 3));
+    let mut admitted_at = Vec::new();
+    for hit in 0..100 {
+        let decision = take(&f, rule, 1).await;
+        assert!(decision.remaining <= 3);
+        if decision.outcome == Outcome::Allow {
+            admitted_at.push(hit);
+        }
+        f.advance(millis(100));
+    }
+    assert_eq!(admitted_at.len(), 32);
+    assert_eq!(admitted_at[..7], [0, 1, 2, 4, 7, 10, 14], "in tenths of a second");
+}
+
+pub(super) async fn a_leaky_bucket_tells_the_delay_of_a_queue<F: Fixture>() {
+    let (f, rule) = (F::at(START).await, rule(Algorithm::LeakyBucket, 2, secs(1), Some(5)));
+    let mut delays = Vec::new();
+    for _ in 0..5 {
+        delays.push(take(&f, rule, 1).await.delay);
+    }
+    assert_eq!(delays, [0, 500, 1_000, 1_500, 2_000].map(millis), "one leaves every half second");
+    assert_eq!(take(&f, rule, 1).await.delay, Span::ZERO, "what is refused does not wait");
+    f.advance(millis(750));
+    assert_eq!(take(&f, rule, 1).await.delay, millis(1_750));
+    assert_eq!(take(&F::at(START).await, bucket(2, secs(1), 5), 3).await.delay, Span::ZERO);
+}
+
 pub(super) async fn t15_the_last_slot_is_admitted_and_the_next_is_not<F: Fixture>() {
     for rule in every_algorithm(5, secs(5)) {
         let f = F::at(START).await;

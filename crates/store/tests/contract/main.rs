@@ -145,6 +145,8 @@ macro_rules! contract {
                 t06_very_high_rates,
                 t08_windows_longer_than_a_32_bit_timer,
                 t09_what_passes_around_a_window_edge,
+                t13_a_leaky_bucket_leaks_all_the_time,
+                a_leaky_bucket_tells_the_delay_of_a_queue,
                 t15_the_last_slot_is_admitted_and_the_next_is_not,
                 c01_a_cost_above_capacity_is_never_and_changes_nothing,
                 c03_a_cost_of_zero_asks_and_leaves_no_trace,

@@ -94,8 +94,7 @@ struct VerdictBody<'a> {
     policy: Option<&'a str>,
     #[serde(flatten)]
     standing: Standing,
-    /// No policy delays yet; the member is part of the agreed shape.
-    delay_ms: u64,
+    delay_ms: Millis,
     cost: u64,
     charged: u64,
     exempt: bool,
@@ -161,7 +160,7 @@ impl<'a> VerdictBody<'a> {
             outcome: verdict.outcome().as_str(),
             policy: governing.map(|(policy, _)| &*policy.name),
             standing: governing.map(|(_, judgement)| Standing::of(judgement)).unwrap_or_default(),
-            delay_ms: 0,
+            delay_ms: Millis(verdict.delay()),
             cost: governing.map_or(0, |(_, judgement)| judgement.cost),
             charged: verdict.charged(),
             exempt: verdict.is_exempt(),
