@@ -105,7 +105,7 @@ impl SettingsArgs {
             legacy_fields: self.legacy_fields,
             body_max: self.body_max,
             drain: self.drain,
-            key_secret: std::env::var("WEIR_KEY_SECRET").ok(),
+            key_secret: std::env::var_os("WEIR_KEY_SECRET"),
             key_secret_file: self.key_secret_file,
             log_format: self.log_format,
             log: self.log,

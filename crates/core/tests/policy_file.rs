@@ -185,6 +185,9 @@ fn paths_and_networks_are_read_strictly() {
     refused(&when("client.ip: local"), "5:24 this is not an address or network");
     refused(&when("path: { prefix: /a, not: /b }"), "5:19 give one of `prefix`, `regex` and `not`");
     refused(&when("path: { glob: /a }"), "5:21 unknown field `glob`");
+    refused(&when("path: { prefix: /v1/%7Ea }"), "5:29 no path starts like this in its normal form");
+    refused(&when("x: { prefix: \" curl\" }"), "5:26 no value starts with a blank");
+    accepted(&when("path: { prefix: [/v1/, /v2] }"));
     refused(
         &when("x: { regex: \"(a{1000}){1000}\" }"),
         "5:25 this regular expression needs more than 262144 bytes",
@@ -216,6 +219,13 @@ fn costs_that_contradict_themselves_are_refused() {
     accepted(&costs("  - { when: { path: /a }, cost: 1 }\n  - { cost: 2 }\n"));
     // A condition that is at fault is one mistake, and hides nothing else.
     assert_eq!(problems(&costs("  - { when: { path: { glob: /a } }, cost: 1 }\n  - { cost: 2 }\n")).len(), 1);
+    let paths = |last: &str| (0..1_001).map(|i| format!("/a{i}, ")).collect::<Vec<_>>().concat() + last;
+    let wide = costs(&format!(
+        "  - {{ when: {{ path: [{}] }}, cost: 1 }}\n  - {{ when: {{ path: [{}] }}, cost: 2 }}\n",
+        paths("/b"),
+        paths("/c")
+    ));
+    assert_eq!(problems(&wide), ["4:5 the cost rules have more than 2000 values in their conditions"]);
     let many = costs(&"  - { when: { x: y }, cost: 1 }\n".repeat(1_001));
     assert_eq!(problems(&many), ["1003:5 more than 1000 cost rules"]);
 }
@@ -376,4 +386,7 @@ fn clients_that_can_exempt_or_escape_are_warned_of() {
         "domain: shop\nexempt:\n  - { header.x-debug: on }\npolicies:\n  - { name: p, quota: 5/minute }\n";
     assert!(warned(exempt));
     assert!(!warned(&exempt.replace("on }", "on, client.ip: 10.0.0.0/8 }")));
+    assert!(warned(&exempt.replace("on }", "{ not: off } }")));
+    let idle = "{ name: r, quota: 9/minute, mode: off, replaces: [q] }";
+    assert!(!warned(&(with("quota: 9/minute") + "  - " + idle + "\n")), "what is off replaces nothing");
 }

@@ -78,9 +78,11 @@ impl Listener {
             match accepted {
                 Ok(stream) => {
                     is_failing = false;
-                    let (router, watcher) = (router.clone(), graceful.watcher());
+                    let connection =
+                        Connection { stream, router: router.clone(), watcher: graceful.watcher() };
+                    let shutdown = shutdown.clone();
                     connections.spawn(async move {
-                        serve_connection(stream, router, watcher).await;
+                        connection.serve(&shutdown).await;
                         drop(permit);
                     });
                 }
@@ -110,11 +112,33 @@ async fn next_connection(
     (permit, socket.accept().await.map(|(stream, _)| stream))
 }
 
-async fn serve_connection(stream: TcpStream, router: Router, watcher: Watcher) {
-    // Answers are small and awaited: waiting to fill a packet only delays them.
-    let _ = stream.set_nodelay(true);
-    // hyper's timers start once the version is known, so finding it out has one of its own.
-    let Ok(Ok(version)) = tokio::time::timeout(HEADER_TIMEOUT, version_of(&stream)).await else { return };
+struct Connection {
+    stream: TcpStream,
+    router: Router,
+    /// Makes a stop wait for the requests of this connection.
+    watcher: Watcher,
+}
+
+impl Connection {
+    async fn serve(self, shutdown: &Shutdown) {
+        let Self { stream, router, watcher } = self;
+        // Answers are small and awaited: waiting to fill a packet only delays them.
+        let _ = stream.set_nodelay(true);
+        // hyper's timers start once the version is known, so finding it out has one of its own; and a client
+        // that has said nothing yet has nothing for a stop to wait for.
+        let version = tokio::select! {
+            () = shutdown.asked() => return,
+            version = tokio::time::timeout(HEADER_TIMEOUT, version_of(&stream)) => version,
+        };
+        let Ok(Ok(version)) = version else { return };
+        let builder = builder_for(&version);
+        let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        // A connection that breaks is the client's affair.
+        let _ = watcher.watch(connection.into_owned()).await;
+    }
+}
+
+fn builder_for(version: &Version) -> Builder<TokioExecutor> {
     let mut builder = match version {
         Version::Http1 => Builder::new(TokioExecutor::new()).http1_only(),
         Version::Http2 => Builder::new(TokioExecutor::new()).http2_only(),
@@ -131,9 +155,7 @@ async fn serve_connection(stream: TcpStream, router: Router, watcher: Watcher) {
         .keep_alive_interval(PING_INTERVAL)
         .max_concurrent_streams(STREAMS_MAX)
         .max_header_list_size(HEADER_BYTES_MAX);
-    let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
-    // A connection that breaks is the client's affair.
-    let _ = watcher.watch(connection.into_owned()).await;
+    builder
 }
 
 enum Version {
@@ -197,6 +219,17 @@ mod tests {
         assert!(only.read(&mut [0; 16]).await.unwrap() > 0, "it is served, and stays open");
         let _waiting = TcpStream::connect(address).await.unwrap();
         shutdown.ask();
+        service.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_stop_does_not_wait_for_clients_that_said_nothing() {
+        let listener = Listener::bind(([127, 0, 0, 1], 0).into()).await.unwrap();
+        let (address, shutdown) = (listener.address(), Shutdown::new());
+        let service = tokio::spawn(listener.serve(Router::new(), shutdown.clone(), Duration::from_hours(1)));
+        let mut silent = TcpStream::connect(address).await.unwrap();
+        shutdown.ask();
+        assert_eq!(silent.read(&mut [0; 1]).await.unwrap_or(0), 0);
         service.await.unwrap();
     }
 }

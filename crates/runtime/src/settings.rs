@@ -1,5 +1,6 @@
 //! What a node is told about itself: as typed, and settled.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -25,8 +26,8 @@ pub struct RawSettings {
     pub body_max: String,
     /// How long open requests may take after a stop is asked for, in seconds.
     pub drain: String,
-    /// The key secret as text.
-    pub key_secret: Option<String>,
+    /// The key secret, as the environment has it.
+    pub key_secret: Option<OsString>,
     /// A file that holds the key secret.
     pub key_secret_file: Option<PathBuf>,
     /// `text`, `json`, or `auto`: text on a terminal.
@@ -139,10 +140,9 @@ impl RawSettings {
             }
             (Some(text), None) => {
                 // The secret itself is never shown.
-                let too_short = |error: SecretTooShort| {
-                    refuse("key-secret-file", "", format!("WEIR_KEY_SECRET: {error}"))
-                };
-                KeySecret::from_text(text).map_err(too_short)
+                let refused = |why: &str| refuse("key-secret-file", "", format!("WEIR_KEY_SECRET: {why}"));
+                let text = text.to_str().ok_or_else(|| refused("it is not UTF-8"))?;
+                KeySecret::from_text(text.trim()).map_err(|error| refused(&error.to_string()))
             }
             (None, Some(file)) => {
                 let unreadable = |error: std::io::Error| {

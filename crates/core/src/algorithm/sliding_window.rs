@@ -89,6 +89,8 @@ fn out_of_view(counts: Counts) -> u64 {
     counts.index + if counts.current > 0 { 2 } else { 1 }
 }
 
+/// Corrects the counts, this window's first. Of the last window only a share is in view, so that lowering
+/// its count lowers the estimate by that share.
 fn adjusted(counts: Counts, by: i64) -> Counts {
     let size = by.unsigned_abs();
     if by >= 0 {

@@ -64,7 +64,7 @@ fn matcher(kind: AttributeKind, node: &Node, problems: &mut Vec<Problem>) -> Opt
     };
     let value = &entry.value;
     match entry.name.as_str() {
-        "prefix" => patterns(value, problems, |text| Ok(Pattern::Prefix(text.into()))).map(Matcher::AnyOf),
+        "prefix" => patterns(value, problems, |text| prefix(kind, text)).map(Matcher::AnyOf),
         "regex" => patterns(value, problems, regex).map(Matcher::AnyOf),
         "not" => patterns(value, problems, |text| literal(kind, text)).map(Matcher::NoneOf),
         _ => None,
@@ -94,6 +94,17 @@ fn literal(kind: AttributeKind, text: &str) -> Result<Pattern, Complaint> {
         AttributeKind::Address => network(text),
         AttributeKind::Text => Ok(Pattern::Exact(text.trim().into())),
     }
+}
+
+fn prefix(kind: AttributeKind, text: &str) -> Result<Pattern, Complaint> {
+    if text.starts_with(char::is_whitespace) {
+        return complain("no value starts with a blank", "blanks around values are cut off; leave it out");
+    }
+    if kind == AttributeKind::Path && path::normal_form(text) != text {
+        let hint = format!("write `{}`", path::normal_form(text));
+        return complain("no path starts like this in its normal form", hint);
+    }
+    Ok(Pattern::Prefix(text.into()))
 }
 
 fn path_pattern(text: &str) -> Result<Pattern, Complaint> {

@@ -1,6 +1,8 @@
 //! From checked nodes to a draft of the policy set. What the check of shapes has reported already is passed
 //! over in silence here; what only meaning can tell is reported.
 
+use std::collections::HashSet;
+
 use super::checks;
 use super::conditions;
 use super::policies;
@@ -44,9 +46,10 @@ pub(super) fn policy_file(
 /// `attributes`: where they are found. A source is what a door gives, not another attribute of the file.
 fn sources(file: &Node, attributes: &mut Attributes, problems: &mut Vec<Problem>) {
     let entries = file.field("attributes").map(Node::entries).unwrap_or_default();
+    let names: HashSet<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
     for entry in entries {
         let Some(source) = entry.value.text() else { continue };
-        if entries.iter().any(|other| other.name == source) {
+        if names.contains(source) {
             let message = format!("`{source}` has a source itself");
             problems.push(Problem::new(&entry.value.span, message).hint("name that source here as well"));
         }

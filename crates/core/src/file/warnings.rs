@@ -11,7 +11,7 @@ use super::tree::Node;
 use crate::policy::{Allowance, Draft, Mode, OnMissing, Policy, When};
 
 /// Names that look misspelt are compared with at most this many others.
-const COMPARED_MAX: usize = 200;
+const COMPARED_MAX: usize = 50;
 
 /// All warnings about a file that has no mistakes.
 pub(super) fn of(file: &Node, all: &[Named<'_>], draft: &Draft) -> Vec<Problem> {
@@ -38,7 +38,8 @@ fn shadows_that_replace(all: &[Named<'_>], draft: &Draft) -> Vec<Problem> {
 
 /// Policies that a client escapes by leaving something out, where nothing else is sure to meet it.
 fn evasions(all: &[Named<'_>], draft: &Draft) -> Vec<Problem> {
-    let replaced: HashSet<usize> = draft.policies.iter().flat_map(|policy| policy.replaces.clone()).collect();
+    let enforced = draft.policies.iter().filter(|policy| policy.is_enforced());
+    let replaced: HashSet<usize> = enforced.flat_map(|policy| policy.replaces.clone()).collect();
     let meets_everyone = |(index, policy): (usize, &Policy)| {
         policy.is_enforced()
             && policy.when.0.is_empty()
@@ -85,12 +86,12 @@ fn is_clients_choice(name: &str, draft: &Draft) -> bool {
 /// An exemption that a client can give itself.
 fn exemptions_by_choice(file: &Node, draft: &Draft) -> Vec<Problem> {
     let warn = |(node, when): (&Node, &When)| {
-        let mut names = required(when).map(|id| draft.attributes.name(id));
+        let mut names = when.0.iter().map(|(id, _)| draft.attributes.name(*id));
         let name = names.next().filter(|name| is_clients_choice(name, draft))?;
         if !names.all(|name| is_clients_choice(name, draft)) {
             return None;
         }
-        let message = format!("any client can exempt itself by sending `{name}`");
+        let message = format!("any client can exempt itself by its choice of `{name}`");
         Some(Problem::new(&node.span, message).hint("exempt by something that the client does not choose"))
     };
     list(file, "exempt").iter().zip(&draft.exempt).filter_map(warn).collect()
@@ -114,7 +115,10 @@ fn misspellings(file: &Node, draft: &Draft) -> Vec<Problem> {
     let usual: Vec<&str> = uses.iter().filter(is_usual).map(|(name, _)| *name).take(COMPARED_MAX).collect();
     let warn = |(name, (_, span)): (&&str, &(usize, Range<usize>))| {
         // Of a short name a third is one letter or none.
-        let is_near = |other: &&&str| strsim::damerau_levenshtein(name, other) <= (name.len() / 3).min(2);
+        let is_near = |other: &&&str| {
+            name.len().abs_diff(other.len()) <= 2
+                && strsim::damerau_levenshtein(name, other) <= (name.len() / 3).min(2)
+        };
         let near = usual.iter().find(is_near)?;
         let message = format!("`{name}` is used only here, and `{near}` elsewhere");
         Some(Problem::new(span, message).hint("are they meant to be the same attribute?"))

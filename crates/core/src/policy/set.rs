@@ -118,10 +118,10 @@ impl Policy {
     /// The charge for a matching request; `None` where the policy passes it by for want of an attribute.
     fn charge(&self, policy: usize, cost: u64, values: &Values<'_>) -> Option<Charge> {
         let demand = match (self.allowance, self.partition(values)) {
-            (Allowance::Unlimited, _) => Demand::Unlimited,
+            (Allowance::Unlimited, Some(_)) => Demand::Unlimited,
             (Allowance::Limited(rule), Some(key)) => Demand::Ask { key, rule },
-            (Allowance::Limited(_), None) if self.on_missing == OnMissing::Deny => Demand::Missing,
-            (Allowance::Limited(_), None) => return None,
+            (_, None) if self.on_missing == OnMissing::Deny => Demand::Missing,
+            (_, None) => return None,
         };
         Some(Charge { policy, cost, enforced: self.is_enforced(), demand })
     }

@@ -40,6 +40,11 @@ impl When {
         self.0.iter().all(|(id, wide)| other.0.iter().any(|(i, narrow)| i == id && wide.covers(narrow)))
     }
 
+    /// How many values the conditions name.
+    pub(crate) fn patterns(&self) -> usize {
+        self.0.iter().map(|(_, Matcher::AnyOf(patterns) | Matcher::NoneOf(patterns))| patterns.len()).sum()
+    }
+
     /// Whether a request without the attribute cannot fit.
     pub(crate) fn requires(&self, id: AttributeId) -> bool {
         self.0.iter().any(|(i, matcher)| *i == id && matches!(matcher, Matcher::AnyOf(_)))

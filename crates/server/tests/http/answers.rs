@@ -175,7 +175,16 @@ async fn layers_are_heard() {
 
 #[tokio::test]
 async fn the_delay_of_a_leaky_bucket_is_told() {
-    let door = Door::new("policies:\n  - { name: p, quota: 2/second, burst: 3, algorithm: leaky_bucket }\n");
+    let leaky = "policies:\n  - { name: p, quota: 2/second, burst: 3, algorithm: leaky_bucket }\n";
+    let behind = Door::new(&format!("{leaky}  - {{ name: q, quota: 2/minute }}\n"));
+    behind.check(r#"{"cost":2}"#).await;
+    let refused = behind.check("{}").await;
+    assert_eq!(
+        (&refused.body["policy"], &refused.body["delay_ms"]),
+        (&json!("q"), &json!(0)),
+        "it does not go on"
+    );
+    let door = Door::new(leaky);
     for delay in [0, 500, 1_000] {
         assert_eq!(door.check("{}").await.body["delay_ms"], delay);
     }

@@ -166,7 +166,7 @@ async fn other_paths_methods_and_types_are_what_http_says() {
     assert_eq!(send("POST", "/v1/check", "application/json; charset=utf-8").await.status, 200);
     let gzip = Request::post("/v1/check").header("content-encoding", "gzip").body(Body::from("{}")).unwrap();
     assert_eq!(door.send(gzip).await.status, 415);
-    let nulls = r#"{"domain":null,"cost":null,"layer":null,"dry_run":null}"#;
+    let nulls = r#"{"domain":null,"attributes":null,"cost":null,"layer":null,"dry_run":null}"#;
     assert_eq!(door.check(nulls).await.status, 200, "null is the same as unsaid");
     let untyped = Request::post("/v1/check").body(Body::from("{}")).unwrap();
     assert_eq!(door.send(untyped).await.status, 200);

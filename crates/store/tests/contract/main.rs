@@ -157,6 +157,7 @@ macro_rules! contract {
                 giving_back_returns_what_has_not_leaked,
                 giving_back_to_another_window_returns_nothing,
                 giving_back_after_a_change_of_quota_forgives_no_debt,
+                a_lowered_quota_keeps_its_debt_through_a_sweep,
                 adjusting_may_pass_the_limit_and_leaks_back,
                 a_reset_forgets_all_use,
                 expired_keys_go_when_room_is_needed,

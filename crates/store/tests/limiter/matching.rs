@@ -86,6 +86,12 @@ async fn a_policy_that_passes_a_request_by_replaces_nothing() {
     );
     assert_eq!(names(&b.check(&[("client.ip", "192.0.2.1")]).await), ["base"]);
     assert_eq!(names(&b.check(&[("client.ip", "192.0.2.1"), ("header.x-api-key", "k")]).await), ["vip"]);
+    let b = bench(
+        "policies:\n  - { name: base, quota: 2/minute }\n\
+         \x20 - { name: partners, key: [header.x-partner], quota: unlimited, replaces: [base] }\n",
+    );
+    assert_eq!(b.admitted(9, &[]).await, 2, "an unlimited policy needs its key as well");
+    assert_eq!(b.admitted(9, &[("header.x-partner", "p")]).await, 9);
 }
 
 #[tokio::test]

@@ -29,7 +29,7 @@ pub(super) struct Check<'a> {
     #[serde(borrow, default)]
     domain: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
-    attributes: Attributes<'a>,
+    attributes: Option<Attributes<'a>>,
     #[serde(default)]
     cost: Option<CostBody>,
     #[serde(default)]
@@ -50,12 +50,7 @@ impl Check<'_> {
     pub(super) fn request(&self) -> Request<'_> {
         Request {
             domain: self.domain.as_deref(),
-            descriptor: self
-                .attributes
-                .0
-                .iter()
-                .map(|(name, value)| (&**name, &**value))
-                .collect::<Descriptor<'_>>(),
+            descriptor: self.attributes.as_ref().map(Attributes::descriptor).unwrap_or_default(),
             cost: self.cost.as_ref().map(|cost| cost.0.clone()).unwrap_or_default(),
             layer: self.layer.as_ref().map(|layer| layer.0).unwrap_or_default(),
             dry_run: self.dry_run.unwrap_or_default(),
@@ -105,6 +100,12 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
 /// Names and values, in the order in which they came.
 #[derive(Debug, Default)]
 struct Attributes<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
+
+impl Attributes<'_> {
+    fn descriptor(&self) -> Descriptor<'_> {
+        self.0.iter().map(|(name, value)| (&**name, &**value)).collect()
+    }
+}
 
 impl<'de: 'a, 'a> Deserialize<'de> for Attributes<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -13,8 +13,8 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 /// The problem types of draft-ietf-httpapi-ratelimit-headers-11, section 5.
 const QUOTA_EXCEEDED: &str = "https://iana.org/assignments/http-problem-types#quota-exceeded";
 const REDUCED_CAPACITY: &str = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity";
-/// JSON numbers are doubles to many readers: beyond this, nanoseconds would not survive.
-const EXACT_NANOS_MAX: u64 = 1 << 53;
+/// JSON numbers are doubles to many readers: from 2³³ ms on, about 99 days, nanoseconds do not survive.
+const EXACT_NANOS_MAX: u64 = (1 << 33) * 1_000_000;
 
 /// One verdict: its status, its fields, and the whole of it as JSON. A refusal is a problem document
 /// (RFC 9457) with the same members beside the problem's own.
@@ -135,7 +135,7 @@ impl Serialize for Millis {
         if nanos.is_multiple_of(1_000_000) || nanos > EXACT_NANOS_MAX {
             serializer.serialize_u64(self.0.millis_ceil())
         } else {
-            #[expect(clippy::cast_precision_loss, reason = "below 2⁵³ nothing is lost")]
+            #[expect(clippy::cast_precision_loss, reason = "below 2³³ ms nothing is lost")]
             serializer.serialize_f64(nanos as f64 / 1e6)
         }
     }
