@@ -150,6 +150,16 @@ impl Quota {
         self.scale
     }
 
+    /// The index of the window around an instant. Windows start at the epoch.
+    pub(crate) const fn window_index(&self, at: Timestamp) -> u64 {
+        at.nanos() / self.window.nanos()
+    }
+
+    /// The instant at which the window with this index starts.
+    pub(crate) const fn window_start(&self, index: u64) -> Timestamp {
+        Timestamp::from_nanos(index.saturating_mul(self.window.nanos()))
+    }
+
     /// `now` in whole ticks.
     pub(crate) const fn ticks_at(&self, now: Timestamp) -> u64 {
         now.nanos() / self.tick

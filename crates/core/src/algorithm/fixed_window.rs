@@ -22,7 +22,7 @@ impl Count {
 }
 
 pub(super) fn decide(quota: &Quota, state: StateRef<'_>, op: Op, now: Timestamp) -> Step {
-    let index = index_of(quota, now);
+    let index = quota.window_index(now);
     let count = match state {
         StateRef::Cell(&State([used, stored])) if stored >= index => Count { used, index: stored },
         _ => Count { used: 0, index },
@@ -33,7 +33,7 @@ pub(super) fn decide(quota: &Quota, state: StateRef<'_>, op: Op, now: Timestamp)
             Step { decision: ask(quota, count, cost, now), change: Change::Keep, charged_at: None }
         }
         Op::Take(cost) => take(quota, count, cost, now),
-        Op::Give { at, amount } if index_of(quota, at) == count.index => {
+        Op::Give { at, amount } if quota.window_index(at) == count.index => {
             moved_to(quota, Count { used: count.used.saturating_sub(amount), ..count }, now)
         }
         // That window is over, and its use with it.
@@ -47,7 +47,7 @@ pub(super) fn decide(quota: &Quota, state: StateRef<'_>, op: Op, now: Timestamp)
 
 pub(super) fn expires(quota: &Quota, state: &State) -> Timestamp {
     let State([_, index]) = *state;
-    start_of(quota, index.saturating_add(1))
+    quota.window_start(index.saturating_add(1))
 }
 
 fn take(quota: &Quota, count: Count, cost: u64, now: Timestamp) -> Step {
@@ -60,7 +60,7 @@ fn take(quota: &Quota, count: Count, cost: u64, now: Timestamp) -> Step {
         decision: standing(quota, charged, now),
         change: charged.change(),
         // Inside the window that was charged, also where `now` lags behind it.
-        charged_at: Some(now.max(start_of(quota, count.index))),
+        charged_at: Some(now.max(quota.window_start(count.index))),
     }
 }
 
@@ -93,14 +93,6 @@ fn standing(quota: &Quota, count: Count, now: Timestamp) -> Decision {
     }
 }
 
-fn index_of(quota: &Quota, at: Timestamp) -> u64 {
-    at.nanos() / quota.window().nanos()
-}
-
-fn start_of(quota: &Quota, index: u64) -> Timestamp {
-    Timestamp::from_nanos(index.saturating_mul(quota.window().nanos()))
-}
-
 fn to_end(quota: &Quota, count: Count, now: Timestamp) -> Span {
-    start_of(quota, count.index + 1).since(now)
+    quota.window_start(count.index + 1).since(now)
 }

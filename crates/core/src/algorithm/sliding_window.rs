@@ -53,7 +53,7 @@ const fn low_bits(bits: u128) -> u64 {
 }
 
 pub(super) fn decide(quota: &Quota, state: StateRef<'_>, op: Op, now: Timestamp) -> Step {
-    let index = index_of(quota, now);
+    let index = quota.window_index(now);
     let counts = match state {
         StateRef::Fresh => Counts { index, previous: 0, current: 0 },
         StateRef::Cell(state) => Counts::of(state).moved_on_to(index),
@@ -68,7 +68,7 @@ pub(super) fn decide(quota: &Quota, state: StateRef<'_>, op: Op, now: Timestamp)
         Op::Take(0) => keep(ask(quota, counts, 0, now)),
         Op::Peek(cost) => keep(ask(quota, counts, cost, now)),
         Op::Take(cost) => take(quota, counts, cost, now),
-        Op::Give { at, amount } => match counts.index.checked_sub(index_of(quota, at)) {
+        Op::Give { at, amount } => match counts.index.checked_sub(quota.window_index(at)) {
             Some(0) => moved_to(Counts { current: counts.current.saturating_sub(amount), ..counts }),
             Some(1) => moved_to(Counts { previous: counts.previous.saturating_sub(amount), ..counts }),
             // That window is out of view, and its use with it.
@@ -81,7 +81,7 @@ pub(super) fn decide(quota: &Quota, state: StateRef<'_>, op: Op, now: Timestamp)
 
 pub(super) fn expires(quota: &Quota, state: &State) -> Timestamp {
     let counts = Counts::of(state);
-    start_of(quota, out_of_view(counts))
+    quota.window_start(out_of_view(counts))
 }
 
 /// The index of the first window from which nothing of the counts is seen.
@@ -111,7 +111,7 @@ fn take(quota: &Quota, counts: Counts, cost: u64, now: Timestamp) -> Step {
         decision: standing(quota, charged, now),
         change: charged.change(),
         // Inside the window that was charged, also where `now` lags behind it.
-        charged_at: Some(now.max(start_of(quota, counts.index))),
+        charged_at: Some(now.max(quota.window_start(counts.index))),
     }
 }
 
@@ -136,7 +136,7 @@ fn standing(quota: &Quota, counts: Counts, now: Timestamp) -> Decision {
         outcome: Outcome::Allow,
         limit: quota.limit(),
         remaining,
-        reset_after: if is_full { Span::ZERO } else { start_of(quota, out_of_view(counts)).since(now) },
+        reset_after: if is_full { Span::ZERO } else { quota.window_start(out_of_view(counts)).since(now) },
         retry_after: None,
         delay: Span::ZERO,
         next_after: next,
@@ -150,7 +150,7 @@ fn parts(quota: &Quota, units: u64) -> u128 {
 
 /// The estimate of use, in parts.
 fn estimate(quota: &Quota, counts: Counts, now: Timestamp) -> u128 {
-    let elapsed = now.since(start_of(quota, counts.index)).nanos();
+    let elapsed = now.since(quota.window_start(counts.index)).nanos();
     let in_view = quota.window().nanos().saturating_sub(elapsed);
     parts(quota, counts.current) + u128::from(counts.previous) * u128::from(in_view)
 }
@@ -158,7 +158,7 @@ fn estimate(quota: &Quota, counts: Counts, now: Timestamp) -> u128 {
 /// The wait until so many units fit, where they do not now.
 fn until_it_fits(quota: &Quota, counts: Counts, cost: u64, now: Timestamp) -> Span {
     let room = parts(quota, quota.limit().saturating_sub(cost));
-    let (window, start) = (quota.window().nanos(), start_of(quota, counts.index));
+    let (window, start) = (quota.window().nanos(), quota.window_start(counts.index));
     // In this window the last one goes out of view; where that is not enough, in the next this one does.
     let (leaving, room, start) = match room.checked_sub(parts(quota, counts.current)) {
         Some(room) => (counts.previous, room, start),
@@ -166,12 +166,4 @@ fn until_it_fits(quota: &Quota, counts: Counts, cost: u64, now: Timestamp) -> Sp
     };
     let may_be_seen = low_bits((room / u128::from(leaving.max(1))).min(u128::from(window)));
     start.after(Span::from_nanos(window - may_be_seen)).since(now)
-}
-
-fn index_of(quota: &Quota, at: Timestamp) -> u64 {
-    at.nanos() / quota.window().nanos()
-}
-
-fn start_of(quota: &Quota, index: u64) -> Timestamp {
-    Timestamp::from_nanos(index.saturating_mul(quota.window().nanos()))
 }
