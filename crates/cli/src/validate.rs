@@ -135,5 +135,8 @@ fn policy_object(policies: &PolicySet, policy: &Policy) -> Value {
         "mode": policy.mode.as_str(),
         "unit": policy.unit,
         "quota": quota,
+        "owner": policy.notes.owner,
+        "protects": policy.notes.protects,
+        "why": policy.notes.why,
     })
 }

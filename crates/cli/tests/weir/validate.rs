@@ -67,6 +67,7 @@ fn scripts_read_json() {
     let results: Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!((&results[0]["valid"], &results[1]["valid"]), (&json!(true), &json!(false)));
     assert_eq!(results[0]["policies"][1]["quota"]["burst"], 600);
+    assert_eq!(results[0]["policies"][1]["protects"], "our account at the bureau");
     let lines: Vec<_> =
         results[1]["errors"].as_array().unwrap().iter().map(|e| e["line"].as_u64().unwrap()).collect();
     assert_eq!(lines, [4, 7, 9, 10, 12]);

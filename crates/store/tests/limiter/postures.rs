@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weir_core::fields::{self, LegacyFields};
 use weir_core::{Answer, Batch, BatchAnswer, GroupAnswer, Limiter, Outcome, Request, Store};
 
-use weir_store::MemoryStore;
+use weir_store::{ManualClock, MemoryStore};
 
 use crate::policies;
 
@@ -50,7 +50,7 @@ async fn a_shadow_never_blocks_not_even_closed() {
 }
 
 /// A store of which the first key of each group answers and the rest do not.
-struct Half(Arc<MemoryStore>);
+struct Half(Arc<MemoryStore<ManualClock>>);
 
 impl Store for Half {
     async fn apply(&self, batch: Batch) -> BatchAnswer {
@@ -69,7 +69,7 @@ impl Store for Half {
 #[tokio::test]
 async fn promise_3_what_half_a_store_charged_for_a_refused_request_is_given_back() {
     let text = "policies:\n  - { name: a, quota: 9/hour }\n  - { name: b, quota: 9/hour, on_store_failure: closed }\n";
-    let store = Arc::new(MemoryStore::new());
+    let store = Arc::new(MemoryStore::with_clock(ManualClock::at(crate::START)));
     let limiter = Limiter::new(policies(text), Half(store.clone()));
     for _ in 0..20 {
         let verdict = limiter.check(&Request::default()).await.unwrap();
