@@ -8,6 +8,8 @@ mod leaky_bucket;
 mod sliding_window;
 mod token_bucket;
 
+pub(crate) use sliding_window::LIMIT_MAX as SLIDING_WINDOW_LIMIT_MAX;
+
 use crate::decision::Decision;
 use crate::quota::Quota;
 use crate::time::{Span, Timestamp};
@@ -125,9 +127,6 @@ impl Algorithm {
             Self::FixedWindow | Self::SlidingWindow => *state,
         }
     }
-
-    /// The largest limit of an algorithm that counts in windows of so few bits; see its file.
-    pub(crate) const SLIDING_WINDOW_LIMIT_MAX: u64 = sliding_window::LIMIT_MAX;
 
     /// Whether a policy may name a burst apart from its limit.
     pub const fn has_burst(self) -> bool {

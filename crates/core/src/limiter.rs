@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use smallvec::SmallVec;
-
 use crate::operation::{Batch, BatchAnswer, Group, GroupAnswer, Receipt};
 use crate::policy::{Charges, PolicySet, UnknownDomain};
 use crate::request::Request;
@@ -80,17 +78,14 @@ impl<S: Store> Limiter<S> {
 
     /// Asks the store about those charges that need it, and returns one answer for each of them.
     async fn ask(&self, charges: &[Charges]) -> BatchAnswer {
-        let groups: SmallVec<[Group; 1]> = charges.iter().map(Charges::group).collect();
-        let asks: SmallVec<[bool; 8]> = groups.iter().map(|group| !group.is_empty()).collect();
-        let batch: Batch = groups.into_iter().filter(|group| !group.is_empty()).collect();
-        let mut answers = if batch.is_empty() {
-            BatchAnswer::new().into_iter()
-        } else {
-            self.store.apply(batch).await.into_iter()
-        };
+        let batch: Batch = charges.iter().filter(|c| c.need_store()).map(Charges::group).collect();
+        let answers = if batch.is_empty() { BatchAnswer::new() } else { self.store.apply(batch).await };
+        let mut answers = answers.into_iter();
         // An answer that a store failed to give stays empty, and each policy then follows its posture.
-        let answer = |asked| if asked { answers.next().unwrap_or_default() } else { GroupAnswer::new() };
-        asks.into_iter().map(answer).collect()
+        let answer = |c: &Charges| {
+            if c.need_store() { answers.next().unwrap_or_default() } else { GroupAnswer::new() }
+        };
+        charges.iter().map(answer).collect()
     }
 
     fn charges(&self, request: &Request<'_>) -> Result<Charges, UnknownDomain> {

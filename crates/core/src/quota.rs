@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 
 use thiserror::Error;
 
-use crate::algorithm::Algorithm;
+use crate::algorithm::{Algorithm, SLIDING_WINDOW_LIMIT_MAX};
 use crate::time::{Span, Timestamp};
 
 /// The shortest window: below it the answer takes longer than the wait.
@@ -72,7 +72,7 @@ impl Quota {
             Algorithm::TokenBucket | Algorithm::LeakyBucket => Self::at_finest_tick(limit, window, burst),
             _ if burst.is_some() => Err(QuotaError::BurstUnused(algorithm)),
             Algorithm::FixedWindow => Self::counted(limit, window, down_to_64_bits(PRODUCT_MAX)),
-            Algorithm::SlidingWindow => Self::counted(limit, window, Algorithm::SLIDING_WINDOW_LIMIT_MAX),
+            Algorithm::SlidingWindow => Self::counted(limit, window, SLIDING_WINDOW_LIMIT_MAX),
         }
     }
 

@@ -127,8 +127,10 @@ impl Connection {
         // hyper's timers start once the version is known, so finding it out has one of its own; and a client
         // that has said nothing yet has nothing for a stop to wait for.
         let version = tokio::select! {
-            () = shutdown.asked() => return,
+            // What has arrived before the stop is answered.
+            biased;
             version = tokio::time::timeout(HEADER_TIMEOUT, version_of(&stream)) => version,
+            () = shutdown.asked() => return,
         };
         let Ok(Ok(version)) = version else { return };
         let builder = builder_for(&version);

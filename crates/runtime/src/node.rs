@@ -56,7 +56,7 @@ impl<S: Store> Node<S> {
 
     /// Counts requests of unknown domains, refused or admitted: a misspelt domain has no limits.
     fn note_domain(&self, request: &Request<'_>) {
-        if request.domain.is_some_and(|domain| domain != self.policies().domain()) {
+        if self.policies().unknown_domain(request).is_some() {
             self.telemetry.unknown_domain();
         }
     }

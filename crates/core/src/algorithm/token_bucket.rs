@@ -2,7 +2,7 @@
 //!
 //! State is the level used, in parts of a unit, and the tick of it; never a theoretical arrival time, so a
 //! lowered quota or an adjustment may leave the level above the burst and it leaks back. In every interval
-//! of length Δ at most `burst + rate × Δ` units are admitted. Seen from the other side it is the leaky
+//! of length Δ at most `burst + rate × (Δ + one tick)` units are admitted. Seen from the other side it is the leaky
 //! bucket as a meter (ITU-T I.371, the virtual scheduling algorithm's twin).
 
 use super::{Change, Op, State, StateRef, Step, put_unless};

@@ -49,7 +49,12 @@ pub struct Charges {
 }
 
 impl Charges {
-    /// The operations for the store, in the order of the charges that ask it. May be empty.
+    /// Whether there is anything to ask the store.
+    pub fn need_store(&self) -> bool {
+        self.charges.iter().any(|charge| matches!(charge.demand, Demand::Ask { .. }))
+    }
+
+    /// The operations for the store, in the order of the charges that ask it.
     pub fn group(&self) -> Group {
         let operation = |charge: &Charge| {
             let Demand::Ask { key, rule } = charge.demand else { return None };

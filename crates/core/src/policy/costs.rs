@@ -12,7 +12,8 @@ pub(crate) struct CostRule {
     pub(crate) cost: u64,
 }
 
-/// The cost in `unit`: 0 where the caller only asks; else 1 for requests, else the policy's own, else the caller's, else the first rule that fits, else 1.
+/// The cost in `unit`: 0 where the caller only asks; else 1 for requests, else the policy's own, else the
+/// caller's, else that of the first rule that fits, else 1.
 pub(crate) fn cost_in(
     unit: &str,
     own: Option<u64>,

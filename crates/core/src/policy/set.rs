@@ -46,6 +46,11 @@ impl PolicySet {
         &self.0.domain
     }
 
+    /// The domain that the request names, if it is another than that of these policies.
+    pub fn unknown_domain<'a>(&self, request: &Request<'a>) -> Option<&'a str> {
+        request.domain.filter(|domain| *domain != self.domain())
+    }
+
     /// The policies, in the order of the file.
     pub fn policies(&self) -> &[Policy] {
         &self.0.policies
@@ -75,9 +80,8 @@ impl PolicySet {
     ///
     /// The request names another domain.
     pub fn charges(&self, request: &Request<'_>) -> Result<Charges, UnknownDomain> {
-        let domain = request.domain.unwrap_or(self.domain());
-        if domain != self.domain() {
-            return Err(UnknownDomain { asked: domain.into(), known: self.domain().into() });
+        if let Some(asked) = self.unknown_domain(request) {
+            return Err(UnknownDomain { asked: asked.into(), known: self.domain().into() });
         }
         let values = self.0.attributes.resolve(&request.descriptor);
         if self.0.exempt.iter().any(|when| when.matches(&values)) {

@@ -34,52 +34,40 @@ impl Shard {
         self.slots.len()
     }
 
-    /// The state of an operation's key, as its rule reads it: after a change of quota it is brought from the
-    /// old one. What is given back is reckoned by the rule that the key stands under now, not by the one of
-    /// its receipt.
-    pub(super) fn read(&self, operation: &mut Operation) -> Option<State> {
-        let slot = self.slots.find(hash(tag(operation.key)), |slot| slot.tag == tag(operation.key))?;
-        match self.rules.get(slot.rule) {
-            Some(rule) if matches!(operation.op, Op::Give { .. }) => {
-                operation.rule = *rule;
-                Some(slot.state)
-            }
-            Some(old) if *old != operation.rule => Some(operation.rule.rebase(&slot.state, old)),
-            _ => Some(slot.state),
+    /// The state of an operation's key. After a change of quota the slot is brought under the operation's
+    /// rule first, charged or not: under an old, faster one it would seem to expire too soon. What is given
+    /// back is reckoned the other way round, by the rule that the key stands under and not by its receipt's.
+    pub(super) fn read(&mut self, operation: &mut Operation) -> Option<State> {
+        let tag = tag(operation.key);
+        let slot = self.slots.find_mut(hash(tag), |slot| slot.tag == tag)?;
+        let rule = *self.rules.get(slot.rule)?;
+        if let Op::Give { .. } = operation.op {
+            operation.rule = rule;
+        } else if rule != operation.rule {
+            slot.state = operation.rule.rebase(&slot.state, &rule);
+            slot.rule = self.rules.id(&operation.rule);
         }
+        Some(slot.state)
     }
 
+    /// Applies the change that was decided on what [`Shard::read`] gave for the same operation.
     pub(super) fn write(&mut self, operation: &Operation, change: Change, now: Timestamp) {
-        let Operation { key, rule, .. } = operation;
+        let tag = tag(operation.key);
         match change {
-            Change::Keep => self.keep(tag(*key), rule),
+            Change::Keep => {}
             Change::Clear => {
-                if let Ok(slot) = self.slots.find_entry(hash(tag(*key)), |slot| slot.tag == tag(*key)) {
+                if let Ok(slot) = self.slots.find_entry(hash(tag), |slot| slot.tag == tag) {
                     slot.remove();
                 }
             }
-            Change::Put(state) => self.put(tag(*key), rule, state, now),
+            Change::Put(state) => match self.slots.find_mut(hash(tag), |slot| slot.tag == tag) {
+                Some(slot) => slot.state = state,
+                None => self.insert(tag, &operation.rule, state, now),
+            },
         }
     }
 
-    /// Holds what is held, under the rule that it stands under now: by an old, faster one it would seem to
-    /// expire too soon.
-    fn keep(&mut self, tag: [u32; 3], rule: &Rule) {
-        let Some(slot) = self.slots.find_mut(hash(tag), |slot| slot.tag == tag) else { return };
-        if let Some(old) = self.rules.get(slot.rule).filter(|old| *old != rule) {
-            slot.state = rule.rebase(&slot.state, old);
-            slot.rule = self.rules.id(rule);
-        }
-    }
-
-    fn put(&mut self, tag: [u32; 3], rule: &Rule, state: State, now: Timestamp) {
-        if let Some(slot) = self.slots.find_mut(hash(tag), |slot| slot.tag == tag) {
-            slot.state = state;
-            if self.rules.get(slot.rule) != Some(rule) {
-                slot.rule = self.rules.id(rule);
-            }
-            return;
-        }
+    fn insert(&mut self, tag: [u32; 3], rule: &Rule, state: State, now: Timestamp) {
         self.make_room(now);
         let rule = self.rules.id(rule);
         self.slots.insert_unique(hash(tag), Slot { tag, rule, state }, |slot| hash(slot.tag));
