@@ -41,6 +41,15 @@ pub(crate) struct SettingsArgs {
     /// Where the counting is done
     #[arg(long, value_name = "URL", env = "WEIR_STORE", default_value = "memory:")]
     store: String,
+    /// How many keys the store holds in memory, at 40 to 64 bytes each
+    #[arg(long, value_name = "COUNT", env = "WEIR_MEMORY_KEYS", default_value = "4000000")]
+    memory_keys: String,
+    /// How many entries of sliding logs the store holds in memory, at 16 bytes each
+    #[arg(long, value_name = "COUNT", env = "WEIR_MEMORY_LOG_ENTRIES", default_value = "16000000")]
+    memory_log_entries: String,
+    /// The largest limit of a `sliding_log`
+    #[arg(long, value_name = "UNITS", env = "WEIR_LOG_LIMIT_MAX", default_value = "10000")]
+    log_limit_max: String,
     /// What happens to requests of an unknown domain: `refuse` (404) or `admit`
     #[arg(long, value_name = "WORD", env = "WEIR_UNKNOWN_DOMAIN", default_value = "refuse")]
     unknown_domain: String,
@@ -101,6 +110,9 @@ impl SettingsArgs {
             http: self.http,
             admin: self.admin,
             store: self.store,
+            memory_keys: self.memory_keys,
+            memory_log_entries: self.memory_log_entries,
+            log_limit_max: self.log_limit_max,
             unknown_domain: self.unknown_domain,
             legacy_fields: self.legacy_fields,
             body_max: self.body_max,

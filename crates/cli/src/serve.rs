@@ -23,7 +23,7 @@ pub(crate) fn run(args: ServeArgs) -> Result<ExitCode> {
     let settings = args.settings.raw().settle()?;
     logs::start(settings.log_format, &settings.log).context("--log")?;
     let source = args.file.map_or(PolicySource::Example, PolicySource::File);
-    let loaded = match source.load(&settings.key_secret) {
+    let loaded = match source.load(&settings.policy_options) {
         Ok(loaded) => loaded,
         Err(LoadError::Broken(report)) => {
             complain(&report.render(Severity::Error, std::io::stderr().is_terminal()));
@@ -37,10 +37,10 @@ pub(crate) fn run(args: ServeArgs) -> Result<ExitCode> {
         tracing::warn!(source = source.name(), line, column, hint = problem.hint, "{}", problem.message);
     }
     let store = match settings.store {
-        StoreSetting::Memory => Arc::new(MemoryStore::new()),
+        StoreSetting::Memory => Arc::new(MemoryStore::with_limits(settings.memory)),
     };
     let gauge = store.clone();
-    let telemetry = Telemetry::new(&loaded.policies, move || gauge.keys_held());
+    let telemetry = Telemetry::new(&loaded.policies, move || gauge.stats());
     let mut limiter = Limiter::new(loaded.policies, store);
     if settings.admits_unknown_domains {
         limiter = limiter.admitting_unknown_domains();

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
+use weir_core::file::Options;
 use weir_core::file::{Loaded, Report, Severity};
-use weir_core::{Allowance, KeySecret, Policy, PolicySet};
+use weir_core::{Allowance, KeySecret, Policy, PolicySet, Span};
 use weir_runtime::{LoadError, PolicySource};
 
 use crate::args::{Output, ValidateArgs};
@@ -18,7 +19,7 @@ pub(crate) fn run(args: &ValidateArgs) -> ExitCode {
     let mut unreadable = None;
     for file in &args.files {
         // Nothing is counted, so any secret will do.
-        let loaded = match PolicySource::File(file.clone()).load(&KeySecret::new([0; 16])) {
+        let loaded = match PolicySource::File(file.clone()).load(&Options::new(KeySecret::new([0; 16]))) {
             Ok(loaded) => Ok(loaded),
             Err(LoadError::Broken(report)) => Err(report),
             Err(error) => {
@@ -123,7 +124,8 @@ fn policy_object(policies: &PolicySet, policy: &Policy) -> Value {
         Allowance::Unlimited => Value::Null,
         Allowance::Limited(rule) => json!({
             "limit": rule.quota.limit(),
-            "window_ns": rule.quota.window().nanos(),
+            "window": rule.quota.window().to_string(),
+            "window_ns": rule.quota.window().length().map(Span::nanos),
             "burst": rule.quota.capacity(),
             "algorithm": rule.algorithm.as_str(),
             "tick_ns": rule.quota.tick().nanos(),

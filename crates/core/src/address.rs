@@ -34,7 +34,7 @@ pub fn parse(text: &str) -> Option<IpAddr> {
 }
 
 fn is_port(text: &str) -> bool {
-    !text.is_empty() && text.parse::<u16>().is_ok()
+    text.bytes().all(|b| b.is_ascii_digit()) && text.parse::<u16>().is_ok()
 }
 
 /// The address that clients are told apart by: of an IPv6 address the first of its /64.

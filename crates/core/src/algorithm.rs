@@ -1,18 +1,23 @@
 //! The family of algorithms: each answers "how to count" as a pure function of state and time.
 //!
-//! A member is one file below `algorithm/`. It says what sixteen bytes of state mean to it; stores move
-//! them about without looking inside. To add one: write the file, add the variant, and follow the compiler.
+//! A member is one file below `algorithm/`. It says what sixteen bytes of state mean to it, or keeps a log;
+//! stores move them about without looking inside. To add one: write the file, add the variant, and follow the compiler.
 
 mod fixed_window;
 mod leaky_bucket;
+mod sliding_log;
 mod sliding_window;
 mod token_bucket;
 
+pub use sliding_log::{Log, LogChange};
+
+pub(crate) use sliding_log::LIMIT_MAX as SLIDING_LOG_LIMIT_MAX;
 pub(crate) use sliding_window::LIMIT_MAX as SLIDING_WINDOW_LIMIT_MAX;
 
 use crate::decision::Decision;
 use crate::quota::Quota;
-use crate::time::{Span, Timestamp};
+use crate::time::Timestamp;
+use crate::window::Window;
 use crate::words::words;
 
 words! {
@@ -27,6 +32,8 @@ words! {
         FixedWindow = "fixed_window",
         /// This window's count and a share of the last one's; admits what fits under the limit.
         SlidingWindow = "sliding_window",
+        /// Every charge with its instant; admits what fits under the limit in any window.
+        SlidingLog = "sliding_log",
     }
 }
 
@@ -41,6 +48,28 @@ pub enum StateRef<'a> {
     Fresh,
     /// A state of fixed size.
     Cell(&'a State),
+    /// A log.
+    Log(&'a Log),
+}
+
+/// The state of a key, owned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// A state of fixed size.
+    Cell(State),
+    /// A log.
+    Log(Log),
+}
+
+impl Held {
+    /// What [`Algorithm::decide`] is told of it.
+    pub fn as_ref(held: Option<&Self>) -> StateRef<'_> {
+        match held {
+            None => StateRef::Fresh,
+            Some(Self::Cell(state)) => StateRef::Cell(state),
+            Some(Self::Log(log)) => StateRef::Log(log),
+        }
+    }
 }
 
 /// One thing to do to one key.
@@ -71,16 +100,26 @@ pub enum Change {
     Keep,
     /// Hold this instead.
     Put(State),
+    /// Change the log, or begin one.
+    Log(LogChange),
     /// Hold nothing.
     Clear,
 }
 
 impl Change {
     /// Does to `held` what a store does to a key's state.
-    pub fn apply_to(self, held: &mut Option<State>) {
+    pub fn apply_to(self, held: &mut Option<Held>) {
         match self {
             Self::Keep => {}
-            Self::Put(state) => *held = Some(state),
+            Self::Put(state) => *held = Some(Held::Cell(state)),
+            Self::Log(change) => {
+                let mut log = match held.take() {
+                    Some(Held::Log(log)) => log,
+                    Some(Held::Cell(_)) | None => Log::default(),
+                };
+                log.apply(change, usize::MAX);
+                *held = Some(Held::Log(log));
+            }
             Self::Clear => *held = None,
         }
     }
@@ -106,15 +145,21 @@ impl Algorithm {
             Self::LeakyBucket => leaky_bucket::decide(quota, state, op, now),
             Self::FixedWindow => fixed_window::decide(quota, state, op, now),
             Self::SlidingWindow => sliding_window::decide(quota, state, op, now),
+            Self::SlidingLog => sliding_log::decide(quota, state, op, now),
         }
     }
 
     /// The instant from which the state says no more than a fresh one would, and may be forgotten.
-    pub fn expires(self, quota: &Quota, state: &State) -> Timestamp {
-        match self {
-            Self::TokenBucket | Self::LeakyBucket => token_bucket::expires(quota, state),
-            Self::FixedWindow => fixed_window::expires(quota, state),
-            Self::SlidingWindow => sliding_window::expires(quota, state),
+    pub fn expires(self, quota: &Quota, state: StateRef<'_>) -> Timestamp {
+        match (self, state) {
+            (Self::TokenBucket | Self::LeakyBucket, StateRef::Cell(state)) => {
+                token_bucket::expires(quota, state)
+            }
+            (Self::FixedWindow, StateRef::Cell(state)) => fixed_window::expires(quota, state),
+            (Self::SlidingWindow, StateRef::Cell(state)) => sliding_window::expires(quota, state),
+            (Self::SlidingLog, StateRef::Log(log)) => sliding_log::expires(quota, log),
+            // Nothing is held, or nothing of this algorithm's: its key is another.
+            (_, StateRef::Fresh | StateRef::Cell(_) | StateRef::Log(_)) => Timestamp::default(),
         }
     }
 
@@ -123,8 +168,8 @@ impl Algorithm {
     pub fn rebase(self, state: &State, from: &Quota, to: &Quota) -> State {
         match self {
             Self::TokenBucket | Self::LeakyBucket => token_bucket::rebase(state, from, to),
-            // The window's length is part of the key, so only the limit can have changed.
-            Self::FixedWindow | Self::SlidingWindow => *state,
+            // The window is part of the key, so only the limit can have changed.
+            Self::FixedWindow | Self::SlidingWindow | Self::SlidingLog => *state,
         }
     }
 
@@ -132,15 +177,15 @@ impl Algorithm {
     pub const fn has_burst(self) -> bool {
         match self {
             Self::TokenBucket | Self::LeakyBucket => true,
-            Self::FixedWindow | Self::SlidingWindow => false,
+            Self::FixedWindow | Self::SlidingWindow | Self::SlidingLog => false,
         }
     }
 
     /// The window as part of a key's identity; `None` where use survives a changed window.
-    pub(crate) const fn key_window(self, quota: &Quota) -> Option<Span> {
+    pub(crate) const fn key_window(self, quota: &Quota) -> Option<Window> {
         match self {
             Self::TokenBucket | Self::LeakyBucket => None,
-            Self::FixedWindow | Self::SlidingWindow => Some(quota.window()),
+            Self::FixedWindow | Self::SlidingWindow | Self::SlidingLog => Some(quota.window()),
         }
     }
 }

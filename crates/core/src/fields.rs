@@ -93,8 +93,9 @@ fn policy_parameters(out: &mut String, policy: &Policy) {
     if &*policy.unit == "bytes" {
         out.push_str(";qu=\"content-bytes\"");
     }
-    // The draft's window is whole seconds, at least 1; others cannot be stated and are left out.
-    if let Some(seconds) = rule.quota.window().whole_secs() {
+    // The draft's window is whole seconds, at least 1; others cannot be stated and are left out, and so are
+    // those of a calendar, which have no one length.
+    if let Some(seconds) = rule.quota.window().length().and_then(Span::whole_secs) {
         let _ = write!(out, ";w={}", seconds.min(INTEGER_MAX));
     }
     if rule.quota.capacity() != rule.quota.limit() {

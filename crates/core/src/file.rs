@@ -33,6 +33,25 @@ use crate::policy::PolicySet;
 /// A policy file is at most this many bytes.
 pub const SIZE_MAX: usize = 1 << 20;
 
+/// What a policy file's meaning depends on beside its text.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What keys are hashed with.
+    pub secret: KeySecret,
+    /// The largest limit of a `sliding_log`, in units: a log takes sixteen bytes for each that is used.
+    pub log_limit_max: u64,
+}
+
+impl Options {
+    /// The largest limit of a `sliding_log` unless it is raised.
+    pub const LOG_LIMIT_MAX: u64 = 10_000;
+
+    /// With everything else as it is unless said otherwise.
+    pub const fn new(secret: KeySecret) -> Self {
+        Self { secret, log_limit_max: Self::LOG_LIMIT_MAX }
+    }
+}
+
 /// A policy file that was accepted.
 #[derive(Debug)]
 pub struct Loaded {
@@ -42,17 +61,17 @@ pub struct Loaded {
     pub warnings: Report,
 }
 
-/// Reads a policy file. `name` is how messages call it; `secret` hashes its keys.
+/// Reads a policy file. `name` is how messages call it.
 ///
 /// # Errors
 ///
 /// The file has mistakes: all of them, or the first if it is not even YAML.
-pub fn load(name: &str, bytes: &[u8], secret: &KeySecret) -> Result<Loaded, Report> {
+pub fn load(name: &str, bytes: &[u8], options: &Options) -> Result<Loaded, Report> {
     let text = report::decode(name, bytes)?;
     let tree = tree::parse(text).map_err(|problem| Report::new(name, text, vec![problem]))?;
     let mut problems = Vec::new();
     shape::check(&tree, &fields::FILE, &mut problems);
-    let (draft, warnings) = read::policy_file(&tree, secret, &mut problems);
+    let (draft, warnings) = read::policy_file(&tree, options, &mut problems);
     if problems.is_empty() {
         let warnings = Report::new(name, text, warnings);
         Ok(Loaded { policies: Arc::new(PolicySet::new(draft)), warnings })

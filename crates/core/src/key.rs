@@ -5,6 +5,8 @@ use std::hash::Hasher as _;
 
 use siphasher::sip128::{Hasher128 as _, SipHasher13};
 
+use crate::operation::PolicyId;
+
 /// The identity of one allowance in a store.
 ///
 /// SipHash-1-3 with a 128-bit secret and 128 bits of output over a length-prefixed encoding: no client can
@@ -78,6 +80,11 @@ impl KeyBuilder {
     /// The finished key.
     pub fn key(&self) -> Key {
         Key(self.0.finish128().into())
+    }
+
+    /// The identity of all keys that begin with these parts.
+    pub fn policy_id(&self) -> PolicyId {
+        PolicyId(self.0.finish128().h1)
     }
 }
 

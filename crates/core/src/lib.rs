@@ -19,6 +19,7 @@ pub mod file;
 pub mod path;
 
 mod algorithm;
+mod calendar;
 mod cost;
 mod decision;
 mod key;
@@ -30,15 +31,17 @@ mod request;
 mod store;
 mod time;
 mod verdict;
+mod window;
 mod words;
 
-pub use algorithm::{Algorithm, Change, Op, State, StateRef, Step};
+pub use algorithm::{Algorithm, Change, Held, Log, LogChange, Op, State, StateRef, Step};
+pub use calendar::{Calendar, CalendarError, CalendarUnit};
 pub use cost::{Cost, REQUESTS, UNITS};
 pub use decision::{Decision, Outcome};
 pub use key::{Key, KeyBuilder, KeySecret, SecretTooShort};
 pub use limiter::{Limiter, UnknownDomainAt};
 pub use operation::{
-    Answer, Batch, BatchAnswer, Group, GroupAnswer, Operation, Receipt, Rule, Settled, decide_group,
+    Answer, Batch, BatchAnswer, Group, GroupAnswer, Operation, PolicyId, Receipt, Rule, Settled, decide_group,
 };
 pub use policy::{
     Allowance, Charge, Charges, Demand, Mode, Notes, OnMissing, Policy, PolicySet, Posture, UnknownDomain,
@@ -48,3 +51,4 @@ pub use request::{CLIENT_IP, Descriptor, Layer, PATH, Request};
 pub use store::Store;
 pub use time::{Span, Timestamp};
 pub use verdict::{Basis, Judgement, Verdict};
+pub use window::Window;

@@ -29,6 +29,7 @@ pub struct UnknownDomainAt {
 impl<S: Store> Limiter<S> {
     /// A limiter of these policies on this store.
     pub fn new(policies: Arc<PolicySet>, store: S) -> Self {
+        store.in_force(&policies.rules());
         Self { policies, store, admits_unknown_domains: false }
     }
 

@@ -8,9 +8,17 @@ use crate::key::Key;
 use crate::quota::Quota;
 use crate::time::{Span, Timestamp};
 
+/// Which counters belong together: those of one policy, as long as its usage is kept through changes of it.
+///
+/// It follows from domain, name, key, algorithm and window, and from the secret, so no client can choose it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PolicyId(pub u64);
+
 /// How a key is counted: all that a store needs to decide about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rule {
+    /// Whose keys these are.
+    pub policy: PolicyId,
     /// The arithmetic.
     pub algorithm: Algorithm,
     /// The allowance, settled for that algorithm.
@@ -23,8 +31,18 @@ impl Rule {
         self.algorithm.decide(&self.quota, state, op, now)
     }
 
+    /// Whether states of the other rule mean something under this one, after [`Rule::rebase`].
+    pub fn counts_like(&self, other: &Self) -> bool {
+        self.policy == other.policy && self.algorithm == other.algorithm
+    }
+
+    /// Whether a key's state is a log, of no fixed size.
+    pub fn keeps_log(&self) -> bool {
+        self.algorithm == Algorithm::SlidingLog
+    }
+
     /// When `state` is as good as fresh; see [`Algorithm::expires`].
-    pub fn expires(&self, state: &State) -> Timestamp {
+    pub fn expires(&self, state: StateRef<'_>) -> Timestamp {
         self.algorithm.expires(&self.quota, state)
     }
 

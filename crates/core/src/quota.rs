@@ -4,8 +4,9 @@ use std::num::NonZeroU64;
 
 use thiserror::Error;
 
-use crate::algorithm::{Algorithm, SLIDING_WINDOW_LIMIT_MAX};
+use crate::algorithm::{Algorithm, SLIDING_LOG_LIMIT_MAX, SLIDING_WINDOW_LIMIT_MAX};
 use crate::time::{Span, Timestamp};
+use crate::window::Window;
 
 /// The shortest window: below it the answer takes longer than the wait.
 pub const WINDOW_MIN: Span = Span::from_millis(1);
@@ -24,7 +25,7 @@ const PRODUCT_MAX: u128 = 1 << 62;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Quota {
     limit: u64,
-    window: Span,
+    window: Window,
     burst: u64,
     tick: u64,
     leak: u64,
@@ -40,6 +41,9 @@ pub enum QuotaError {
     /// The algorithm has no burst.
     #[error("`{0}` has no burst: it admits its limit at once")]
     BurstUnused(Algorithm),
+    /// Only a fixed window can be as the calendar has it.
+    #[error("`{0}` has no calendar windows")]
+    Calendar(Algorithm),
     /// The products of limit and window do not fit 64 bits at any tick.
     #[error("out of range: at this window the highest limit that stays exact is {0}")]
     LimitTooLarge(u64),
@@ -54,7 +58,8 @@ pub enum QuotaError {
 impl Quota {
     /// Settles `limit` units per `window` for `algorithm`, with `burst` (buckets only; the limit if unsaid).
     ///
-    /// A limit of 0 is accepted and means that nothing is ever admitted.
+    /// A limit of 0 is accepted and means that nothing is ever admitted. The limit of a log is at most 2²⁴
+    /// here; policy files allow less, unless told otherwise.
     ///
     /// # Errors
     ///
@@ -62,22 +67,29 @@ impl Quota {
     pub fn settle(
         algorithm: Algorithm,
         limit: u64,
-        window: Span,
+        window: impl Into<Window>,
         burst: Option<NonZeroU64>,
     ) -> Result<Self, QuotaError> {
-        if !(WINDOW_MIN..=WINDOW_MAX).contains(&window) {
-            return Err(QuotaError::Window);
-        }
+        let window = window.into();
+        let length = match window {
+            Window::Length(length) if (WINDOW_MIN..=WINDOW_MAX).contains(&length) => length,
+            Window::Length(_) => return Err(QuotaError::Window),
+            Window::Calendar(_) if algorithm != Algorithm::FixedWindow => {
+                return Err(QuotaError::Calendar(algorithm));
+            }
+            Window::Calendar(calendar) => calendar.longest(),
+        };
         match algorithm {
-            Algorithm::TokenBucket | Algorithm::LeakyBucket => Self::at_finest_tick(limit, window, burst),
+            Algorithm::TokenBucket | Algorithm::LeakyBucket => Self::at_finest_tick(limit, length, burst),
             _ if burst.is_some() => Err(QuotaError::BurstUnused(algorithm)),
             Algorithm::FixedWindow => Self::counted(limit, window, down_to_64_bits(PRODUCT_MAX)),
             Algorithm::SlidingWindow => Self::counted(limit, window, SLIDING_WINDOW_LIMIT_MAX),
+            Algorithm::SlidingLog => Self::counted(limit, window, SLIDING_LOG_LIMIT_MAX),
         }
     }
 
     /// A quota whose units are counted whole.
-    fn counted(limit: u64, window: Span, limit_max: u64) -> Result<Self, QuotaError> {
+    fn counted(limit: u64, window: Window, limit_max: u64) -> Result<Self, QuotaError> {
         if limit > limit_max {
             return Err(QuotaError::LimitTooLarge(limit_max));
         }
@@ -95,7 +107,8 @@ impl Quota {
             let divisor = gcd(limit.max(1), ticks);
             let (leak, scale) = (limit.max(1) / divisor, ticks / divisor);
             if u128::from(capacity) * u128::from(scale) <= PRODUCT_MAX {
-                return Self { limit, window, burst: capacity, tick, leak, scale }.if_it_drains();
+                return Self { limit, window: window.into(), burst: capacity, tick, leak, scale }
+                    .if_it_drains();
             }
             refusal = match burst {
                 Some(_) => QuotaError::BurstTooLarge(down_to_64_bits(
@@ -112,7 +125,7 @@ impl Quota {
     }
 
     fn if_it_drains(self) -> Result<Self, QuotaError> {
-        let highest = slowest_burst(self.limit, self.window);
+        let highest = slowest_burst(self.limit, self.span());
         if u128::from(self.burst) <= highest {
             Ok(self)
         } else {
@@ -126,8 +139,16 @@ impl Quota {
     }
 
     /// The window that the limit counts in.
-    pub const fn window(&self) -> Span {
+    pub const fn window(&self) -> Window {
         self.window
+    }
+
+    /// The window's length; of a calendar window the longest that it can be.
+    pub(crate) const fn span(&self) -> Span {
+        match self.window {
+            Window::Length(length) => length,
+            Window::Calendar(calendar) => calendar.longest(),
+        }
     }
 
     /// The most units that fit at once: the burst of a bucket, the limit of a window.
@@ -152,12 +173,12 @@ impl Quota {
 
     /// The index of the window around an instant. Windows start at the epoch.
     pub(crate) const fn window_index(&self, at: Timestamp) -> u64 {
-        at.nanos() / self.window.nanos()
+        at.nanos() / self.span().nanos()
     }
 
     /// The instant at which the window with this index starts.
     pub(crate) const fn window_start(&self, index: u64) -> Timestamp {
-        Timestamp::from_nanos(index.saturating_mul(self.window.nanos()))
+        Timestamp::from_nanos(index.saturating_mul(self.span().nanos()))
     }
 
     /// `now` in whole ticks.

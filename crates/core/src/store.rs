@@ -1,6 +1,6 @@
 //! The one thing that a store must be able to do.
 
-use crate::operation::{Batch, BatchAnswer};
+use crate::operation::{Batch, BatchAnswer, Rule};
 
 /// Holds the state of keys, and decides and commits in one step.
 ///
@@ -10,10 +10,18 @@ pub trait Store: Send + Sync {
     /// decided. Answers come in the order of the groups and of their operations. A store that cannot answer
     /// says so for each operation that it concerns; it does not fail.
     fn apply(&self, batch: Batch) -> impl Future<Output = BatchAnswer> + Send;
+
+    /// Tells which rules are in force from now on, before it is asked by them. A store whose room is limited
+    /// reserves some for each of their policies; others need not care.
+    fn in_force(&self, _rules: &[Rule]) {}
 }
 
 impl<S: Store> Store for std::sync::Arc<S> {
     fn apply(&self, batch: Batch) -> impl Future<Output = BatchAnswer> + Send {
         S::apply(self, batch)
+    }
+
+    fn in_force(&self, rules: &[Rule]) {
+        S::in_force(self, rules);
     }
 }

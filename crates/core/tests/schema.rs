@@ -36,7 +36,7 @@ fn full() -> Value {
 
 /// JSON is YAML, so both sides read the same text.
 fn parser_accepts(document: &Value) -> bool {
-    file::load("p", document.to_string().as_bytes(), &KeySecret::new([1; 16])).is_ok()
+    file::load("p", document.to_string().as_bytes(), &file::Options::new(KeySecret::new([1; 16]))).is_ok()
 }
 
 #[test]

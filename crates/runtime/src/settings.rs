@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use thiserror::Error;
 use weir_core::fields::LegacyFields;
+use weir_core::file::Options;
 use weir_core::{KeySecret, SecretTooShort};
+use weir_store::MemoryLimits;
 
 /// Settings exactly as they were typed, as flags or as `WEIR_…` variables. Nothing is checked yet.
 #[derive(Clone, Debug)]
@@ -18,6 +20,12 @@ pub struct RawSettings {
     pub admin: String,
     /// Where the counting is done.
     pub store: String,
+    /// How many keys the store holds in memory.
+    pub memory_keys: String,
+    /// How many entries of sliding logs the store holds in memory.
+    pub memory_log_entries: String,
+    /// The largest limit of a sliding log, in units.
+    pub log_limit_max: String,
     /// What happens to requests of an unknown domain: `refuse` or `admit`.
     pub unknown_domain: String,
     /// Whether the older `X-RateLimit-*` fields are sent: `off` or `on`.
@@ -45,6 +53,12 @@ pub struct Settings {
     pub admin: Address,
     /// The store. By default the memory of this process.
     pub store: StoreSetting,
+    /// How much the store may hold in memory: a thousand keys to a thousand million. By default 4 million keys
+    /// and 16 million entries of logs, about half a gigabyte.
+    pub memory: MemoryLimits,
+    /// How policy files are read: the secret that keys are hashed with, drawn at random where none is given,
+    /// and the largest limit of a sliding log, up to 2²⁴ units. By default 10,000: 160 kB a key.
+    pub policy_options: Options,
     /// Whether requests of an unknown domain are admitted. By default they are refused, since a misspelt
     /// domain would otherwise switch every limit off in silence.
     pub admits_unknown_domains: bool,
@@ -55,8 +69,6 @@ pub struct Settings {
     /// How long open requests may take after a stop is asked for, up to an hour. By default 10 s: less than
     /// the 30 s after which orchestrators commonly kill.
     pub drain: Duration,
-    /// The secret that keys are hashed with; drawn at random where none is given.
-    pub key_secret: KeySecret,
     /// The form of the log.
     pub log_format: LogFormat,
     /// What is logged.
@@ -106,11 +118,17 @@ impl RawSettings {
     ///
     /// The first setting that cannot hold: which one, why, and what to do.
     pub fn settle(self) -> Result<Settings, SettingsError> {
-        let key_secret = self.key_secret()?;
+        let log_limit_max = number("log-limit-max", &self.log_limit_max, 1, 1 << 24)? as u64;
+        let policy_options = Options { secret: self.key_secret()?, log_limit_max };
         Ok(Settings {
             http: address("http", &self.http)?,
             admin: address("admin", &self.admin)?,
             store: store(&self.store)?,
+            memory: MemoryLimits {
+                keys: number("memory-keys", &self.memory_keys, 1_000, 1_000_000_000)?,
+                log_entries: number("memory-log-entries", &self.memory_log_entries, 1_000, 1_000_000_000)?,
+            },
+            policy_options,
             admits_unknown_domains: word(
                 "unknown-domain",
                 &self.unknown_domain,
@@ -123,7 +141,6 @@ impl RawSettings {
             )?,
             body_max: number("body-max", &self.body_max, 1_000, 64_000_000)?,
             drain: Duration::from_secs(number("drain", &self.drain, 0, 3_600)? as u64),
-            key_secret,
             log_format: word(
                 "log-format",
                 &self.log_format,
@@ -215,6 +232,9 @@ mod tests {
             http: "127.0.0.1:0".into(),
             admin: "off".into(),
             store: "memory:".into(),
+            memory_keys: "1000".into(),
+            memory_log_entries: "1000".into(),
+            log_limit_max: "100".into(),
             unknown_domain: "refuse".into(),
             legacy_fields: "off".into(),
             body_max: "65536".into(),
@@ -232,7 +252,11 @@ mod tests {
         assert_eq!(settings.admin, Address::Off);
         assert_eq!(settings.http, Address::At("127.0.0.1:0".parse().unwrap()));
         assert_eq!(settings.drain, Duration::from_secs(10));
-        assert_ne!(settings.key_secret, raw().settle().unwrap().key_secret, "drawn anew");
+        assert_ne!(
+            settings.policy_options.secret,
+            raw().settle().unwrap().policy_options.secret,
+            "drawn anew"
+        );
     }
 
     #[test]

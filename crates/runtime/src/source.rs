@@ -5,8 +5,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
-use weir_core::KeySecret;
-use weir_core::file::{self, Loaded, Report};
+use weir_core::file::{self, Loaded, Options, Report};
 
 /// The policies that a node runs with where none are named: `examples/credit-bureau`.
 const EXAMPLE: &str = include_str!("../../../examples/credit-bureau/policy.yaml");
@@ -50,14 +49,14 @@ impl PolicySource {
     /// # Errors
     ///
     /// The file cannot be read, or has mistakes.
-    pub fn load(&self, secret: &KeySecret) -> Result<Loaded, LoadError> {
+    pub fn load(&self, options: &Options) -> Result<Loaded, LoadError> {
         let bytes = match self {
             Self::File(path) => {
                 read(path).map_err(|reason| LoadError::Unreadable { path: path.clone(), reason })?
             }
             Self::Example => EXAMPLE.as_bytes().to_vec(),
         };
-        file::load(&self.name(), &bytes, secret).map_err(LoadError::Broken)
+        file::load(&self.name(), &bytes, options).map_err(LoadError::Broken)
     }
 }
 
@@ -70,15 +69,17 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use weir_core::KeySecret;
+
     use super::*;
 
     fn error(path: &str) -> String {
-        PolicySource::File(path.into()).load(&KeySecret::new([1; 16])).unwrap_err().to_string()
+        PolicySource::File(path.into()).load(&Options::new(KeySecret::new([1; 16]))).unwrap_err().to_string()
     }
 
     #[test]
     fn the_example_loads() {
-        let loaded = PolicySource::Example.load(&KeySecret::new([1; 16])).unwrap();
+        let loaded = PolicySource::Example.load(&Options::new(KeySecret::new([1; 16]))).unwrap();
         assert_eq!(loaded.policies.domain(), "credit-api");
     }
 

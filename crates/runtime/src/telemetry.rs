@@ -2,19 +2,20 @@
 //!
 //! Labels are names of policies and closed sets of words; never a key, an address or a user.
 
+mod held;
 mod per_policy;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric as _, text};
+use prometheus_client::encoding::text;
 use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use weir_core::{Layer, PolicySet, Verdict};
+use weir_store::MemoryStats;
 
+use held::Held;
 use per_policy::PerPolicy;
 
 /// Seconds. From 10 µs, because a decision in memory takes about that with its HTTP request; to 1 s.
@@ -35,8 +36,8 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// Metrics for these policies. `keys_held` is asked at every scrape.
-    pub fn new(policies: &Arc<PolicySet>, keys_held: impl Fn() -> usize + Send + Sync + 'static) -> Self {
+    /// Metrics for these policies. `stats` is asked at every scrape.
+    pub fn new(policies: &Arc<PolicySet>, stats: impl Fn() -> MemoryStats + Send + Sync + 'static) -> Self {
         let mut registry = Registry::with_prefix("weir");
         let policies = PerPolicy::new(policies, &mut registry);
         let decision_seconds = Histogram::new(LATENCY_BUCKETS);
@@ -47,7 +48,7 @@ impl Telemetry {
         let help = "Requests of a domain that has no policies here";
         registry.register("unknown_domain", help, unknown_domain.clone());
         registry.register("bad_requests", "Requests that could not be understood", bad_requests.clone());
-        registry.register_collector(Box::new(KeysHeld(Box::new(keys_held))));
+        registry.register_collector(Box::new(Held::new(stats)));
         Self { registry, policies, decision_seconds, exempt, unknown_domain, bad_requests }
     }
 
@@ -79,23 +80,5 @@ impl Telemetry {
         let mut out = String::new();
         text::encode(&mut out, &self.registry)?;
         Ok(out)
-    }
-}
-
-/// Asks the store at every scrape.
-struct KeysHeld(Box<dyn Fn() -> usize + Send + Sync>);
-
-impl std::fmt::Debug for KeysHeld {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("KeysHeld")
-    }
-}
-
-impl Collector for KeysHeld {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
-        let gauge = ConstGauge::new(i64::try_from((self.0)()).unwrap_or(i64::MAX));
-        let metric =
-            encoder.encode_descriptor("keys_held", "Keys that the store holds", None, gauge.metric_type())?;
-        gauge.encode(metric)
     }
 }

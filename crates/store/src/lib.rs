@@ -11,7 +11,7 @@
 //! policies:
 //!   - { name: per-user, key: [user], quota: 2/minute }
 //! ";
-//! let loaded = file::load("policy.yaml", policies.as_bytes(), &KeySecret::new([7; 16]))?;
+//! let loaded = file::load("policy.yaml", policies.as_bytes(), &file::Options::new(KeySecret::new([7; 16])))?;
 //! let limiter = Limiter::new(loaded.policies, MemoryStore::new());
 //!
 //! let request = Request { descriptor: Descriptor::new().with("user", "ada"), ..Request::default() };
@@ -32,4 +32,4 @@ mod clock;
 mod memory;
 
 pub use clock::{Clock, ManualClock, SystemClock};
-pub use memory::MemoryStore;
+pub use memory::{MemoryLimits, MemoryStats, MemoryStore};

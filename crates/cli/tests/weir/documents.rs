@@ -1,7 +1,7 @@
 //! What the documents show was run as it stands.
 
 use weir_core::KeySecret;
-use weir_core::file::load;
+use weir_core::file::{Options, load};
 
 use super::node::Node;
 use super::root;
@@ -18,13 +18,13 @@ fn every_policy_file_in_the_documents_is_good() {
     let mut seen = 0;
     for document in ["README.md", "docs/policy-file.md"] {
         for block in blocks(document, "yaml") {
-            let loaded =
-                load(document, block.as_bytes(), &KeySecret::new([1; 16])).unwrap_or_else(|e| panic!("{e}"));
+            let loaded = load(document, block.as_bytes(), &Options::new(KeySecret::new([1; 16])))
+                .unwrap_or_else(|e| panic!("{e}"));
             assert!(loaded.warnings.is_empty(), "{document}: {:?}", loaded.warnings);
             seen += 1;
         }
     }
-    assert_eq!(seen, 3);
+    assert_eq!(seen, 4);
 }
 
 #[test]

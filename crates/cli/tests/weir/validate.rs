@@ -33,7 +33,7 @@ fn five_mistakes_are_five_precise_errors() {
         ),
         ("7:5", "    kee: [user]", "unknown field `kee`", "did you mean `key`?"),
         ("9:11", "  - name: login", "another policy called `login`", "names are unique"),
-        ("10:12", "    quota: 100/month", "`month` is a calendar window", "`30d`"),
+        ("10:12", "    quota: 100/month", "`token_bucket` has no calendar windows", "`30d`"),
         ("12:12", "    quota: 1.5/second", "a fraction or exponent is not a count", "a whole number from 0"),
     ] {
         assert!(stdout.contains(&format!("--> {path}:{line}\n")), "{line}: {stdout}");

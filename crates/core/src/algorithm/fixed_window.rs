@@ -1,10 +1,11 @@
 //! Fixed window: a counter for each window of the clock.
 //!
-//! Windows start at the epoch. State is the units used and the index of their window; the index never goes
-//! back. Around an edge up to twice the limit can pass in less than a window's length: a full window at its
+//! Windows start at the epoch, or where a calendar says. State is the units used and the mark of their
+//! window; a window that has begun is never left for an earlier one. Around an edge up to twice the limit can pass in less than a window's length: a full window at its
 //! end and another at the next one's start. That is the price of one counter, and it is stated, not hidden.
 
 use super::{Change, Op, State, StateRef, Step, put_unless};
+use crate::calendar::Period;
 use crate::decision::{Decision, Outcome};
 use crate::quota::Quota;
 use crate::time::{Span, Timestamp};
@@ -12,28 +13,38 @@ use crate::time::{Span, Timestamp};
 #[derive(Clone, Copy)]
 struct Count {
     used: u64,
-    index: u64,
+    period: Period,
 }
 
 impl Count {
-    fn change(self) -> Change {
-        put_unless(self.used == 0, State([self.used, self.index]))
+    /// The count as it is seen at `now`: what was used in a window that is over is gone.
+    fn at(now: Timestamp, quota: &Quota, state: StateRef<'_>) -> Self {
+        match state {
+            StateRef::Cell(&State([used, mark])) => Some(Self { used, period: quota.window().marked(mark) }),
+            StateRef::Fresh | StateRef::Log(_) => None,
+        }
+        .filter(|count| now < count.period.end)
+        .unwrap_or_else(|| Self { used: 0, period: quota.window().period_at(now) })
+    }
+
+    fn holds(self, at: Timestamp) -> bool {
+        self.period.start <= at && at < self.period.end
+    }
+
+    fn change(self, quota: &Quota) -> Change {
+        put_unless(self.used == 0, State([self.used, quota.window().mark(self.period)]))
     }
 }
 
 pub(super) fn decide(quota: &Quota, state: StateRef<'_>, op: Op, now: Timestamp) -> Step {
-    let index = quota.window_index(now);
-    let count = match state {
-        StateRef::Cell(&State([used, stored])) if stored >= index => Count { used, index: stored },
-        _ => Count { used: 0, index },
-    };
+    let count = Count::at(now, quota, state);
     match op {
         Op::Take(0) => Step { decision: ask(quota, count, 0, now), change: Change::Keep, charged_at: None },
         Op::Peek(cost) => {
             Step { decision: ask(quota, count, cost, now), change: Change::Keep, charged_at: None }
         }
         Op::Take(cost) => take(quota, count, cost, now),
-        Op::Give { at, amount } if quota.window_index(at) == count.index => {
+        Op::Give { at, amount } if count.holds(at) => {
             moved_to(quota, Count { used: count.used.saturating_sub(amount), ..count }, now)
         }
         // That window is over, and its use with it.
@@ -46,8 +57,8 @@ pub(super) fn decide(quota: &Quota, state: StateRef<'_>, op: Op, now: Timestamp)
 }
 
 pub(super) fn expires(quota: &Quota, state: &State) -> Timestamp {
-    let State([_, index]) = *state;
-    quota.window_start(index.saturating_add(1))
+    let State([_, mark]) = *state;
+    quota.window().marked(mark).end
 }
 
 fn take(quota: &Quota, count: Count, cost: u64, now: Timestamp) -> Step {
@@ -58,9 +69,9 @@ fn take(quota: &Quota, count: Count, cost: u64, now: Timestamp) -> Step {
     let charged = Count { used: count.used + cost, ..count };
     Step {
         decision: standing(quota, charged, now),
-        change: charged.change(),
+        change: charged.change(quota),
         // Inside the window that was charged, also where `now` lags behind it.
-        charged_at: Some(now.max(quota.window_start(count.index))),
+        charged_at: Some(now.max(count.period.start)),
     }
 }
 
@@ -71,17 +82,17 @@ fn ask(quota: &Quota, count: Count, cost: u64, now: Timestamp) -> Decision {
     } else if count.used <= quota.limit() - cost {
         at_rest
     } else {
-        let wait = to_end(quota, count, now);
+        let wait = count.period.end.since(now);
         Decision { outcome: Outcome::Deny, retry_after: Some(wait), next_after: wait, ..at_rest }
     }
 }
 
 fn moved_to(quota: &Quota, count: Count, now: Timestamp) -> Step {
-    Step { decision: standing(quota, count, now), change: count.change(), charged_at: None }
+    Step { decision: standing(quota, count, now), change: count.change(quota), charged_at: None }
 }
 
 fn standing(quota: &Quota, count: Count, now: Timestamp) -> Decision {
-    let wait = if count.used == 0 { Span::ZERO } else { to_end(quota, count, now) };
+    let wait = if count.used == 0 { Span::ZERO } else { count.period.end.since(now) };
     Decision {
         outcome: Outcome::Allow,
         limit: quota.limit(),
@@ -91,8 +102,4 @@ fn standing(quota: &Quota, count: Count, now: Timestamp) -> Decision {
         delay: Span::ZERO,
         next_after: wait,
     }
-}
-
-fn to_end(quota: &Quota, count: Count, now: Timestamp) -> Span {
-    quota.window_start(count.index + 1).since(now)
 }

@@ -55,8 +55,8 @@ const fn low_bits(bits: u128) -> u64 {
 pub(super) fn decide(quota: &Quota, state: StateRef<'_>, op: Op, now: Timestamp) -> Step {
     let index = quota.window_index(now);
     let counts = match state {
-        StateRef::Fresh => Counts { index, previous: 0, current: 0 },
         StateRef::Cell(state) => Counts::of(state).moved_on_to(index),
+        StateRef::Fresh | StateRef::Log(_) => Counts { index, previous: 0, current: 0 },
     };
     let keep = |decision| Step { decision, change: Change::Keep, charged_at: None };
     let moved_to = |counts: Counts| Step {
@@ -145,24 +145,24 @@ fn standing(quota: &Quota, counts: Counts, now: Timestamp) -> Decision {
 
 /// Units in parts: a unit is as many as the window has nanoseconds.
 fn parts(quota: &Quota, units: u64) -> u128 {
-    u128::from(units) * u128::from(quota.window().nanos())
+    u128::from(units) * u128::from(quota.span().nanos())
 }
 
 /// The estimate of use, in parts.
 fn estimate(quota: &Quota, counts: Counts, now: Timestamp) -> u128 {
     let elapsed = now.since(quota.window_start(counts.index)).nanos();
-    let in_view = quota.window().nanos().saturating_sub(elapsed);
+    let in_view = quota.span().nanos().saturating_sub(elapsed);
     parts(quota, counts.current) + u128::from(counts.previous) * u128::from(in_view)
 }
 
 /// The wait until so many units fit, where they do not now.
 fn until_it_fits(quota: &Quota, counts: Counts, cost: u64, now: Timestamp) -> Span {
     let room = parts(quota, quota.limit().saturating_sub(cost));
-    let (window, start) = (quota.window().nanos(), quota.window_start(counts.index));
+    let (window, start) = (quota.span().nanos(), quota.window_start(counts.index));
     // In this window the last one goes out of view; where that is not enough, in the next this one does.
     let (leaving, room, start) = match room.checked_sub(parts(quota, counts.current)) {
         Some(room) => (counts.previous, room, start),
-        None => (counts.current, room, start.after(quota.window())),
+        None => (counts.current, room, start.after(quota.span())),
     };
     let may_be_seen = low_bits((room / u128::from(leaving.max(1))).min(u128::from(window)));
     start.after(Span::from_nanos(window - may_be_seen)).since(now)

@@ -66,8 +66,8 @@ pub(super) fn to_drain(quota: &Quota, state: StateRef<'_>, now: Timestamp) -> Sp
 
 fn stored(quota: &Quota, state: StateRef<'_>, now: Timestamp) -> Level {
     match state {
-        StateRef::Fresh => Level { parts: 0, tick: quota.ticks_at(now) },
         StateRef::Cell(state) => Level::of(state),
+        StateRef::Fresh | StateRef::Log(_) => Level { parts: 0, tick: quota.ticks_at(now) },
     }
 }
 

@@ -15,6 +15,7 @@ const MODE: Shape = Shape::word(&Mode::WORDS);
 const ON_MISSING: Shape = Shape::word(&OnMissing::WORDS);
 const ON_STORE_FAILURE: Shape = Shape::word(&Posture::WORDS);
 const QUOTA: Shape = Shape::one(Scalar::Quota);
+const TIME_ZONE: Shape = Shape::one(Scalar::TimeZone);
 
 /// A value, or several of which one must fit.
 const ONE_OR_MORE: Shape = Shape { one: Some(One::Of(Scalar::Text)), list: Some(&TEXT), map: None };
@@ -42,6 +43,7 @@ const COST_RULE: Shape = Shape::map(Map::Fields(&[
 
 const DEFAULTS: Shape = Shape::map(Map::Fields(&[
     field("algorithm", ALGORITHM, ALGORITHM_DOC),
+    field("time_zone", TIME_ZONE, TIME_ZONE_DOC),
     field("unit", NAME, UNIT_DOC),
     field("mode", MODE, MODE_DOC),
     field("layers", Shape::list(&LAYER), LAYERS_DOC),
@@ -65,6 +67,8 @@ const POLICY: Shape = Shape::map(Map::Fields(&[
     ),
     field("burst", COUNT, "the most units at once, for a bucket; the limit if unsaid"),
     field("algorithm", ALGORITHM, ALGORITHM_DOC),
+    field("time_zone", TIME_ZONE, TIME_ZONE_DOC),
+    field("anchor", Shape::one(Scalar::Date), ANCHOR_DOC),
     field("unit", NAME, UNIT_DOC),
     field("cost", COUNT, "what every request costs under this policy, whatever else is said"),
     field("mode", MODE, MODE_DOC),
@@ -101,6 +105,10 @@ pub(super) const OTHER_WORDS: [(&str, &str); 6] = [
 ];
 
 const ALGORITHM_DOC: &str = "how to count; `token_bucket` if unsaid";
+const TIME_ZONE_DOC: &str =
+    "where a fixed window's days, weeks, months and years begin at midnight; `UTC` if unsaid";
+const ANCHOR_DOC: &str =
+    "a date on which a week, month or year begins, such as a billing date; Mondays and firsts if unsaid";
 const UNIT_DOC: &str =
     "what is counted: `units` if unsaid, `requests`, or a unit of your own such as `tokens`";
 const MODE_DOC: &str = "`enforce` if unsaid; `shadow` only reports what it would have refused; `off`";

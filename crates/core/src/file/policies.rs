@@ -3,18 +3,20 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
+use super::Options;
 use super::conditions;
-use super::quotas::{self, Allowed};
+use super::quotas::{self, Allowed, Terms};
 use super::read::list;
 use super::report::Problem;
 use super::scalar;
 use super::tree::Node;
 use crate::algorithm::Algorithm;
 use crate::cost::{REQUESTS, UNITS};
-use crate::key::{KeyBuilder, KeySecret};
+use crate::key::KeyBuilder;
+use crate::operation::Rule;
 use crate::policy::{Allowance, Attributes, Draft, KeyPart, Mode, Notes, OnMissing, Policy, Posture, When};
+use crate::quota::Quota;
 use crate::request::Layer;
-use crate::time::Span;
 
 /// The most attributes that a key is made of.
 const KEY_PARTS_MAX: usize = 16;
@@ -30,7 +32,7 @@ pub(super) struct Named<'a> {
 /// Reads every policy into the draft.
 pub(super) fn read<'a>(
     file: &'a Node,
-    secret: &KeySecret,
+    options: &Options,
     draft: &mut Draft,
     problems: &mut Vec<Problem>,
 ) -> Vec<Named<'a>> {
@@ -40,7 +42,7 @@ pub(super) fn read<'a>(
     for node in list(file, "policies") {
         let Some(name) = node.field("name") else { continue };
         let Some(text) = name.text() else { continue };
-        let reader = Reader { node, defaults, name: text, domain: &draft.domain, secret };
+        let reader = Reader { node, defaults, name: text, domain: &draft.domain, options };
         let policies = reader.policies(&mut draft.attributes, problems);
         // With a list of quotas the policies' names differ from the node's, and all of them count.
         let mut own =
@@ -67,7 +69,7 @@ struct Reader<'a> {
     defaults: Option<&'a Node>,
     name: &'a str,
     domain: &'a str,
-    secret: &'a KeySecret,
+    options: &'a Options,
 }
 
 impl<'a> Reader<'a> {
@@ -84,7 +86,9 @@ impl<'a> Reader<'a> {
         let when = self.node.field("when").map(|when| conditions::when(when, attributes, problems));
         let (key, key_text) = self.key(attributes, problems);
         let algorithm = self.text("algorithm").and_then(Algorithm::parse).unwrap_or(Algorithm::TokenBucket);
-        let allowed = quotas::read(self.node, algorithm, problems);
+        let terms =
+            Terms { algorithm, time_zone: self.text("time_zone"), log_limit_max: self.options.log_limit_max };
+        let allowed = quotas::read(self.node, terms, problems);
         self.check_cost(&allowed, problems);
         allowed
             .into_iter()
@@ -96,21 +100,22 @@ impl<'a> Reader<'a> {
 
     fn policy(
         &self,
-        Allowed { suffix, allowance }: Allowed,
+        Allowed { suffix, quota }: Allowed,
         algorithm: Algorithm,
         when: When,
         key: Vec<KeyPart>,
         key_text: &str,
     ) -> Policy {
         let name = format!("{}{suffix}", self.name);
-        let window = match &allowance {
-            Allowance::Limited(rule) => algorithm.key_window(&rule.quota).unwrap_or(Span::ZERO),
-            Allowance::Unlimited => Span::ZERO,
-        };
-        let key_start = [self.domain, &name, algorithm.as_str(), key_text]
+        let window = quota.and_then(|quota| algorithm.key_window(&quota));
+        let window = window.map(|window| window.to_string()).unwrap_or_default();
+        let key_start = [self.domain, &name, algorithm.as_str(), key_text, &window]
             .into_iter()
-            .fold(KeyBuilder::new(self.secret), |key, part| key.part(part.as_bytes()))
-            .part(&window.nanos().to_le_bytes());
+            .fold(KeyBuilder::new(&self.options.secret), |key, part| key.part(part.as_bytes()));
+        let allowance = match quota {
+            Some(quota) => Allowance::Limited(Rule { policy: key_start.policy_id(), algorithm, quota }),
+            None => Allowance::Unlimited,
+        };
         let note = |field| self.text(field).map(Into::into);
         Policy {
             name: name.into(),
@@ -172,10 +177,8 @@ impl<'a> Reader<'a> {
                     .hint("leave the cost out, or count another unit"),
             );
         }
-        let too_small = allowed.iter().any(|a| match a.allowance {
-            Allowance::Limited(rule) => rule.quota.limit() > 0 && cost > rule.quota.capacity(),
-            Allowance::Unlimited => false,
-        });
+        let is_too_small = |quota: Quota| quota.limit() > 0 && cost > quota.capacity();
+        let too_small = allowed.iter().filter_map(|allowed| allowed.quota).any(is_too_small);
         if too_small {
             problems.push(
                 Problem::new(&node.span, "this costs more than the quota can ever hold")

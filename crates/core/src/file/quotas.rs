@@ -1,14 +1,15 @@
-//! The quotas of a policy: what it allows, settled, with its burst and its own cost.
+//! The quotas of a policy: what it allows, settled, with its burst and its calendar.
 
 use std::num::NonZeroU64;
 
 use super::report::{Complaint, Problem, complain};
-use super::scalar::{self, QuotaText, Window};
+use super::scalar::{self, QuotaText, WindowText};
 use super::tree::Node;
 use crate::algorithm::Algorithm;
-use crate::operation::Rule;
-use crate::policy::Allowance;
+use crate::calendar::{Calendar, CalendarError, CalendarUnit};
 use crate::quota::{Quota, QuotaError};
+use crate::time::Span;
+use crate::window::Window;
 
 /// A list of quotas stands for at most this many policies.
 const QUOTAS_MAX: usize = 16;
@@ -17,19 +18,31 @@ const QUOTAS_MAX: usize = 16;
 pub(super) struct Allowed {
     /// What the policy's name ends with where it has several quotas: `.1s`.
     pub(super) suffix: String,
-    pub(super) allowance: Allowance,
+    /// `None` allows everything.
+    pub(super) quota: Option<Quota>,
+}
+
+/// What a policy says of its quotas elsewhere.
+#[derive(Clone, Copy)]
+pub(super) struct Terms<'a> {
+    pub(super) algorithm: Algorithm,
+    /// The zone of calendar windows, which may be the file's default.
+    pub(super) time_zone: Option<&'a str>,
+    pub(super) log_limit_max: u64,
 }
 
 /// Which field a complaint is about.
 enum Fault {
     Quota(Complaint),
     Burst(Complaint),
+    Anchor(Complaint),
 }
 
 /// Settles the quotas of a policy node and reports what cannot be.
-pub(super) fn read(policy: &Node, algorithm: Algorithm, problems: &mut Vec<Problem>) -> Vec<Allowed> {
+pub(super) fn read(policy: &Node, terms: Terms<'_>, problems: &mut Vec<Problem>) -> Vec<Allowed> {
     let Some(quota) = policy.field("quota") else { return Vec::new() };
     let burst = burst(policy, quota, problems);
+    let anchor = policy.field("anchor").and_then(Node::text);
     let several = quota.items().len() > 1;
     if let Some(node) = quota.items().get(QUOTAS_MAX) {
         problems.push(Problem::new(&node.span, format!("more than {QUOTAS_MAX} quotas in a list")));
@@ -38,7 +51,7 @@ pub(super) fn read(policy: &Node, algorithm: Algorithm, problems: &mut Vec<Probl
     let mut allowed: Vec<Allowed> = Vec::new();
     for node in quota.items() {
         let Some(Ok(text)) = node.text().map(scalar::quota) else { continue };
-        match settle(text, several, algorithm, burst) {
+        match settle(text, several, terms, anchor, burst) {
             Ok(one) if allowed.iter().any(|other| other.suffix == one.suffix) => problems.push(
                 Problem::new(&node.span, "the list has another quota with this window")
                     .hint("the smaller of the two would always decide; keep that one"),
@@ -48,9 +61,29 @@ pub(super) fn read(policy: &Node, algorithm: Algorithm, problems: &mut Vec<Probl
             Err(Fault::Burst(complaint)) => {
                 problems.push(complaint.at(&policy.field("burst").unwrap_or(node).span));
             }
+            Err(Fault::Anchor(complaint)) => {
+                problems.push(complaint.at(&policy.field("anchor").unwrap_or(node).span));
+            }
         }
     }
+    check_calendar_fields(policy, &allowed, problems);
     allowed
+}
+
+/// A zone or an anchor that places no window is a misunderstanding.
+fn check_calendar_fields(policy: &Node, allowed: &[Allowed], problems: &mut Vec<Problem>) {
+    let has_calendar =
+        |allowed: &Allowed| allowed.quota.is_some_and(|quota| quota.window().length().is_none());
+    if allowed.is_empty() || allowed.iter().any(has_calendar) {
+        return;
+    }
+    for node in ["time_zone", "anchor"].into_iter().filter_map(|name| policy.field(name)) {
+        let problem = Problem::new(&node.span, "there is no calendar window here for it to place");
+        problems.push(problem.hint(
+            "it goes with `algorithm: fixed_window` and a quota per `day`, `week`, `month` or `year`; lengths \
+             of time are the same in every zone",
+        ));
+    }
 }
 
 /// The burst, where there is one that can be; what cannot be is reported.
@@ -73,10 +106,11 @@ fn burst(policy: &Node, quota: &Node, problems: &mut Vec<Problem>) -> Option<Non
 fn settle(
     text: QuotaText,
     several: bool,
-    algorithm: Algorithm,
+    terms: Terms<'_>,
+    anchor: Option<&str>,
     burst: Option<NonZeroU64>,
 ) -> Result<Allowed, Fault> {
-    let (limit, window) = match text {
+    let (limit, written) = match text {
         QuotaText::Unlimited if several => {
             return complain("`unlimited` makes the rest of the list useless", "leave one of them out")
                 .map_err(Fault::Quota);
@@ -84,32 +118,60 @@ fn settle(
         QuotaText::Unlimited if burst.is_some() => {
             return complain("an unlimited quota has no burst", "leave it out").map_err(Fault::Burst);
         }
-        QuotaText::Unlimited => {
-            return Ok(Allowed { suffix: String::new(), allowance: Allowance::Unlimited });
-        }
-        QuotaText::Limited { limit, window: Window::Length(window) } => (limit, window),
-        QuotaText::Limited { window: Window::Calendar { name, days }, .. } => {
-            let message = match algorithm {
-                Algorithm::FixedWindow => format!("calendar windows such as `{name}` are not supported"),
-                Algorithm::TokenBucket | Algorithm::LeakyBucket | Algorithm::SlidingWindow => {
-                    format!("`{name}` is a calendar window, and `{algorithm}` has none")
-                }
-            };
-            return complain(message, format!("write days instead: `{days}`")).map_err(Fault::Quota);
-        }
+        QuotaText::Unlimited => return Ok(Allowed { suffix: String::new(), quota: None }),
+        QuotaText::Limited { limit, window } => (limit, window),
     };
-    let quota = Quota::settle(algorithm, limit, window, burst).map_err(|error| {
-        let complaint = |hint: &str| Complaint { message: error.to_string(), hint: hint.into() };
-        match error {
-            QuotaError::BurstUnused(_) => Fault::Burst(complaint("leave it out, or use a bucket")),
-            QuotaError::BurstTooLarge(_) => Fault::Burst(complaint("lower it, or count in larger units")),
-            QuotaError::TooSlow(_) if burst.is_some() => Fault::Burst(complaint("lower it")),
-            QuotaError::TooSlow(_) => Fault::Quota(complaint("set a lower `burst`")),
-            QuotaError::LimitTooLarge(_) => Fault::Quota(complaint("lower it, or count in larger units")),
-            QuotaError::Window => Fault::Quota(complaint("choose another window")),
+    if terms.algorithm == Algorithm::SlidingLog && limit > terms.log_limit_max {
+        let message = format!("out of range: a log keeps {} units at most", terms.log_limit_max);
+        let hint = "use `sliding_window`, or raise `--log-limit-max`, at 16 bytes a unit and key";
+        return complain(message, hint).map_err(Fault::Quota);
+    }
+    let window = window(written, terms, anchor)?;
+    let quota = Quota::settle(terms.algorithm, limit, window, burst)
+        .map_err(|error| fault(&error, written, burst.is_some()))?;
+    let suffix = match window {
+        _ if !several => String::new(),
+        // Names keep the short `m`, which is unclear only where it is written by hand.
+        Window::Length(length) => format!(".{length}").replace("min", "m"),
+        Window::Calendar(calendar) => format!(".{}", calendar.unit()),
+    };
+    Ok(Allowed { suffix, quota: Some(quota) })
+}
+
+/// A day is a calendar's where a zone counts it, and else as long as 24 hours.
+fn window(written: WindowText, terms: Terms<'_>, anchor: Option<&str>) -> Result<Window, Fault> {
+    let is_fixed = terms.algorithm == Algorithm::FixedWindow;
+    match (written, terms.time_zone) {
+        (WindowText::Length(length), _) => Ok(length.into()),
+        (WindowText::Calendar(CalendarUnit::Day), None) => Ok(A_DAY.into()),
+        (WindowText::Calendar(CalendarUnit::Day), _) if !is_fixed => Ok(A_DAY.into()),
+        (WindowText::Calendar(unit), zone) => match Calendar::new(unit, zone.unwrap_or("UTC"), anchor) {
+            Ok(calendar) => Ok(Window::Calendar(calendar)),
+            Err(error @ CalendarError::AnchoredDay) => {
+                complain(error.to_string(), "leave it out").map_err(Fault::Anchor)
+            }
+            // What is no zone or date was reported where it is written.
+            Err(CalendarError::Zone(_) | CalendarError::Anchor(_)) => {
+                Ok(Calendar::new(unit, "UTC", None).map_or(A_DAY.into(), Window::Calendar))
+            }
+        },
+    }
+}
+
+const A_DAY: Span = Span::from_secs(86_400);
+
+fn fault(error: &QuotaError, window: WindowText, has_burst: bool) -> Fault {
+    let complaint = |hint: &str| Complaint { message: error.to_string(), hint: hint.into() };
+    match error {
+        QuotaError::Calendar(_) => {
+            let days = window.in_days();
+            Fault::Quota(complaint(&format!("write days instead, such as `{days}`, or use `fixed_window`")))
         }
-    })?;
-    // Names keep the short `m`, which is unclear only where it is written by hand.
-    let suffix = if several { format!(".{window}").replace("min", "m") } else { String::new() };
-    Ok(Allowed { suffix, allowance: Allowance::Limited(Rule { algorithm, quota }) })
+        QuotaError::BurstUnused(_) => Fault::Burst(complaint("leave it out, or use a bucket")),
+        QuotaError::BurstTooLarge(_) => Fault::Burst(complaint("lower it, or count in larger units")),
+        QuotaError::TooSlow(_) if has_burst => Fault::Burst(complaint("lower it")),
+        QuotaError::TooSlow(_) => Fault::Quota(complaint("set a lower `burst`")),
+        QuotaError::LimitTooLarge(_) => Fault::Quota(complaint("lower it, or count in larger units")),
+        QuotaError::Window => Fault::Quota(complaint("choose another window")),
+    }
 }

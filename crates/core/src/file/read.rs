@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use super::Options;
 use super::checks;
 use super::conditions;
 use super::policies;
@@ -12,13 +13,12 @@ use super::scalar;
 use super::tree::Node;
 use super::warnings;
 use crate::cost::{REQUESTS, UNITS};
-use crate::key::KeySecret;
 use crate::policy::{Attributes, CostRule, Draft, When};
 
 /// Reads a whole file. Returns the draft, which is only good where no problem was pushed, and warnings.
 pub(super) fn policy_file(
     file: &Node,
-    secret: &KeySecret,
+    options: &Options,
     problems: &mut Vec<Problem>,
 ) -> (Draft, Vec<Problem>) {
     let domain = file.field("domain").and_then(Node::text).unwrap_or_default().into();
@@ -35,7 +35,7 @@ pub(super) fn policy_file(
         draft.exempt.extend(conditions::when(node, &mut draft.attributes, problems));
     }
     let costs = cost_rules(file, &mut draft.attributes, problems);
-    let named = policies::read(file, secret, &mut draft, problems);
+    let named = policies::read(file, options, &mut draft, problems);
     checks::costs(&costs, &draft.policies, problems);
     replaces::resolve(&named, &mut draft.policies, problems);
     draft.costs = costs.into_iter().map(|(rule, _)| rule).collect();

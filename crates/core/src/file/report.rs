@@ -130,9 +130,9 @@ impl Report {
             .path(&self.name)
             .line_start(number)
             .annotation(AnnotationKind::Primary.span(start - line_start..end));
-        let group = level.primary_title(&problem.message).element(snippet);
+        let group = level.primary_title(printable(&problem.message)).element(snippet);
         match &problem.hint {
-            Some(hint) => renderer.render(&[group.element(Level::HELP.message(hint))]),
+            Some(hint) => renderer.render(&[group.element(Level::HELP.message(printable(hint)))]),
             None => renderer.render(&[group]),
         }
     }
@@ -171,6 +171,18 @@ pub(super) fn decode<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a str, Report>
         let at = text.len()..text.len();
         let problem = Problem::new(&at, "the file is not UTF-8 from here on").hint("save the file as UTF-8");
         Report::new(name, &text, vec![problem])
+    })
+}
+
+/// Messages quote the file; no character of it may steer a terminal.
+fn printable(text: &str) -> String {
+    text.chars().fold(String::with_capacity(text.len()), |mut out, c| {
+        if c.is_control() {
+            out.extend(c.escape_unicode());
+        } else {
+            out.push(c);
+        }
+        out
     })
 }
 

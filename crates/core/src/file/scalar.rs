@@ -3,7 +3,8 @@
 
 use serde_json::{Value, json};
 
-use super::report::{Complaint, complain};
+use super::report::{Complaint, closest, complain};
+use crate::calendar::{CalendarUnit, date_written, zone_named};
 use crate::time::Span;
 
 /// The longest name of a policy, unit or attribute, in characters.
@@ -27,6 +28,10 @@ pub(super) enum Scalar {
     Count,
     /// `100/minute`, or `unlimited`.
     Quota,
+    /// A zone of the IANA database: `America/Sao_Paulo`.
+    TimeZone,
+    /// A date of the calendar: `2026-01-31`.
+    Date,
     /// Any text.
     Text,
 }
@@ -43,6 +48,8 @@ impl Scalar {
             Self::Count if !plain => complain("a number is expected, not a text", "write it without quotes"),
             Self::Count => count(text).map(drop),
             Self::Quota => quota(text).map(drop),
+            Self::TimeZone => time_zone(text),
+            Self::Date => date(text),
             Self::Text if text.trim().is_empty() => complain("nothing is written here", "leave it out"),
             Self::Text if text.chars().count() > TEXT_MAX => {
                 complain(format!("longer than {TEXT_MAX} characters"), "shorten it")
@@ -58,6 +65,8 @@ impl Scalar {
             Self::KeyPart => "an attribute, or several with ` | ` between them",
             Self::Count => "a whole number",
             Self::Quota => "a quota such as `100/minute`, or `unlimited`",
+            Self::TimeZone => "a time zone such as `America/Sao_Paulo`",
+            Self::Date => "a date such as `2026-01-31`",
             Self::Text => "a text",
         }
     }
@@ -74,8 +83,12 @@ impl Scalar {
             Self::Count => json!({ "type": "integer", "minimum": 0, "maximum": u64::MAX }),
             Self::Quota => json!({
                 "type": "string",
-                "pattern": "^(unlimited|\\s*(0|[1-9][0-9]*)\\s*/\\s*(second|minute|hour|day|[0-9]+(ms|s|min|h|d))\\s*)$",
+                "pattern": "^(unlimited|\\s*(0|[1-9][0-9]*)\\s*/\\s*(second|minute|hour|day|week|month|year|[0-9]+(ms|s|min|h|d))\\s*)$",
             }),
+            Self::TimeZone => json!({ "type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_+/-]*$" }),
+            Self::Date => {
+                json!({ "type": "string", "format": "date", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$" })
+            }
             Self::Text => json!({ "type": ["string", "number", "boolean"], "pattern": "\\S" }),
         }
     }
@@ -158,17 +171,46 @@ pub(super) fn count(text: &str) -> Result<u64, Complaint> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum QuotaText {
     Unlimited,
-    Limited { limit: u64, window: Window },
+    Limited { limit: u64, window: WindowText },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Window {
+pub(super) enum WindowText {
     Length(Span),
-    /// `week`, `month` or `year`, whose lengths depend on the calendar, and about how many days that is.
-    Calendar {
-        name: &'static str,
-        days: &'static str,
-    },
+    /// `day`, `week`, `month` or `year`.
+    Calendar(CalendarUnit),
+}
+
+impl WindowText {
+    /// About the same as a number of days.
+    pub(super) const fn in_days(self) -> &'static str {
+        match self {
+            Self::Length(_) | Self::Calendar(CalendarUnit::Day) => "1d",
+            Self::Calendar(CalendarUnit::Week) => "7d",
+            Self::Calendar(CalendarUnit::Month) => "30d",
+            Self::Calendar(CalendarUnit::Year) => "365d",
+        }
+    }
+}
+
+fn time_zone(text: &str) -> Result<(), Complaint> {
+    let Err(error) = zone_named(text) else { return Ok(()) };
+    // There are six hundred; only those that begin alike are worth comparing.
+    let begins_alike = |name: &String| name.get(..2) == text.get(..2);
+    let names: Vec<String> =
+        jiff::tz::db().available().map(|name| name.to_string()).filter(begins_alike).collect();
+    let hint = match closest(text, names.iter().map(String::as_str)) {
+        Some(name) => format!("did you mean `{name}`?"),
+        None => "a name of the IANA database, such as `America/Sao_Paulo` or `UTC`".into(),
+    };
+    complain(error.to_string(), hint)
+}
+
+fn date(text: &str) -> Result<(), Complaint> {
+    match date_written(text) {
+        Ok(_) => Ok(()),
+        Err(error) => complain(error.to_string(), "year, month and day, such as `2026-01-31`"),
+    }
 }
 
 pub(super) fn quota(text: &str) -> Result<QuotaText, Complaint> {
@@ -184,20 +226,19 @@ pub(super) fn quota(text: &str) -> Result<QuotaText, Complaint> {
     Ok(QuotaText::Limited { limit, window: self::window(window.trim())? })
 }
 
-fn window(text: &str) -> Result<Window, Complaint> {
+fn window(text: &str) -> Result<WindowText, Complaint> {
     const UNITS: [(&str, u64); 5] =
         [("ms", 1), ("s", 1_000), ("min", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
-    const FORM: &str =
-        "a window is `second`, `minute`, `hour`, `day`, or a number with `ms`, `s`, `min`, `h` or `d`";
+    const FORM: &str = "a window is `second`, `minute`, `hour`, `day`, `week`, `month`, `year`, or a number with `ms`, `s`, `min`, \
+         `h` or `d`";
     match text {
-        "second" => return Ok(Window::Length(Span::from_secs(1))),
-        "minute" => return Ok(Window::Length(Span::from_secs(60))),
-        "hour" => return Ok(Window::Length(Span::from_secs(3_600))),
-        "day" => return Ok(Window::Length(Span::from_secs(86_400))),
-        "week" => return Ok(Window::Calendar { name: "week", days: "7d" }),
-        "month" => return Ok(Window::Calendar { name: "month", days: "30d" }),
-        "year" => return Ok(Window::Calendar { name: "year", days: "365d" }),
+        "second" => return Ok(WindowText::Length(Span::from_secs(1))),
+        "minute" => return Ok(WindowText::Length(Span::from_secs(60))),
+        "hour" => return Ok(WindowText::Length(Span::from_secs(3_600))),
         _ => {}
+    }
+    if let Some(unit) = CalendarUnit::parse(text) {
+        return Ok(WindowText::Calendar(unit));
     }
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, unit) = text.split_at(digits);
@@ -206,13 +247,13 @@ fn window(text: &str) -> Result<Window, Complaint> {
         (_, "") => complain("the window has no unit", FORM),
         (_, "m" | "mo") => complain(
             format!("`{unit}` could be minutes or months"),
-            format!("write `{number}min` for minutes; for months write days, such as `30d`"),
+            format!("write `{number}min` for minutes; `month` for months"),
         ),
         _ => match UNITS.iter().find(|(name, _)| *name == unit) {
             Some((_, millis)) => match number.parse::<u64>().ok().and_then(|n| n.checked_mul(*millis)) {
                 Some(0) => complain("a window of no length", "the shortest window is `1ms`"),
                 Some(millis) if millis <= u64::MAX / 1_000_000 => {
-                    Ok(Window::Length(Span::from_millis(millis)))
+                    Ok(WindowText::Length(Span::from_millis(millis)))
                 }
                 _ => complain("this window is too long", "the longest window is `36500d`"),
             },

@@ -10,6 +10,7 @@ use super::when::When;
 use super::{Allowance, KeyPart, OnMissing, Policy};
 use crate::address;
 use crate::key::{Key, KeyBuilder};
+use crate::operation::Rule;
 use crate::request::{Request, Value};
 
 /// A policy file, settled: everything that is known before a request comes.
@@ -54,6 +55,15 @@ impl PolicySet {
     /// The policies, in the order of the file.
     pub fn policies(&self) -> &[Policy] {
         &self.0.policies
+    }
+
+    /// The rules that keys are counted by.
+    pub fn rules(&self) -> Vec<Rule> {
+        let rule = |policy: &Policy| match policy.allowance {
+            Allowance::Limited(rule) => Some(rule),
+            Allowance::Unlimited => None,
+        };
+        self.policies().iter().filter_map(rule).collect()
     }
 
     /// The policy with this index, as charges and verdicts name it.

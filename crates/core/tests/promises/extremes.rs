@@ -4,9 +4,9 @@ use std::num::NonZeroU64;
 
 use proptest::prelude::*;
 use weir_core::QuotaError as E;
-use weir_core::{Algorithm, Op, Quota, Rule, Span, State, StateRef, Timestamp};
+use weir_core::{Algorithm, Held, Op, Quota, Span, Timestamp};
 
-use crate::hold;
+use crate::{hold, rule};
 
 fn any_op() -> impl Strategy<Value = Op> {
     let number = || prop_oneof![0..10_u64, any::<u64>(), Just(u64::MAX)];
@@ -32,24 +32,24 @@ fn nothing_overflows_and_remaining_stays_in_range() {
             let window = Span::from_nanos(window);
             Quota::settle(algorithm, limit, window, burst.and_then(NonZeroU64::new))
                 .ok()
-                .map(|quota| Rule { algorithm, quota })
+                .map(|quota| rule(algorithm, quota))
         };
         let Some(mut rule) = settle(first) else { return Ok(()) };
-        let mut state: Option<State> = None;
+        let mut state: Option<Held> = None;
         for (now, op, quota) in history {
             // Where the algorithm stays, the quota may change under way.
             if let Some(changed) = settle(quota).filter(|changed| changed.algorithm == rule.algorithm) {
-                state = state.map(|state| changed.rebase(&state, &rule));
+                if let Some(Held::Cell(state)) = &mut state {
+                    *state = changed.rebase(state, &rule);
+                }
                 rule = changed;
             }
             let now = Timestamp::from_nanos(now);
-            let step = rule.decide(state.as_ref().map_or(StateRef::Fresh, StateRef::Cell), op, now);
+            let step = rule.decide(Held::as_ref(state.as_ref()), op, now);
             prop_assert!(step.decision.remaining <= step.decision.limit);
             prop_assert_eq!(step.decision.limit, rule.quota.capacity());
             step.change.apply_to(&mut state);
-            if let Some(state) = &state {
-                rule.expires(state);
-            }
+            rule.expires(Held::as_ref(state.as_ref()));
         }
         Ok(())
     });

@@ -2,8 +2,7 @@
 
 use proptest::prelude::*;
 use weir_core::{
-    Algorithm, Answer, Change, Key, Op, Operation, Outcome, Rule, Span, State, StateRef, Timestamp,
-    decide_group,
+    Algorithm, Answer, Change, Held, Key, Op, Operation, Outcome, Rule, Span, Timestamp, decide_group,
 };
 
 use crate::{hold, rules};
@@ -17,7 +16,7 @@ fn promise_3_all_or_nothing_over_every_mix_of_algorithms() {
     let policy = (any_rule(), prop::bool::weighted(0.7));
     let requests = prop::collection::vec((0..20_000_000_u64, prop::collection::vec(0..20_u64, 6)), 1..60);
     hold(1_000, (prop::collection::vec(policy, 1..6), requests), |(policies, requests)| {
-        let mut states: Vec<Option<State>> = vec![None; policies.len()];
+        let mut states: Vec<Option<Held>> = vec![None; policies.len()];
         let mut now = Timestamp::from_nanos(1 << 60);
         for (wait, costs) in requests {
             now = now.after(Span::from_nanos(wait));
@@ -29,15 +28,11 @@ fn promise_3_all_or_nothing_over_every_mix_of_algorithms() {
                     enforced,
                 })
                 .collect();
-            let alone = |i: usize| {
-                let state = states[i].as_ref().map_or(StateRef::Fresh, StateRef::Cell);
-                group[i].rule.decide(state, group[i].op, now)
-            };
+            let alone = |i: usize| group[i].rule.decide(Held::as_ref(states[i].as_ref()), group[i].op, now);
             let fits: Vec<bool> =
                 (0..group.len()).map(|i| alone(i).decision.outcome == Outcome::Allow).collect();
             let admitted = group.iter().zip(&fits).all(|(operation, fits)| *fits || !operation.enforced);
-            let settled =
-                decide_group(&group, |i| states[i].as_ref().map_or(StateRef::Fresh, StateRef::Cell), now);
+            let settled = decide_group(&group, |i| Held::as_ref(states[i].as_ref()), now);
             prop_assert_eq!(settled.len(), group.len());
             for (i, (answer, change)) in settled.iter().enumerate() {
                 let Answer::Decided { decision, receipt, .. } = answer else { panic!() };

@@ -12,13 +12,23 @@ mod exact;
 mod extremes;
 mod groups;
 mod keys;
+mod oracle;
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::num::NonZeroU64;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
-use weir_core::{Algorithm, Quota, Rule, Span};
+use weir_core::{Algorithm, PolicyId, Quota, Rule, Span};
+
+/// The length of a window that is no calendar's, in nanoseconds.
+fn length(quota: &Quota) -> u64 {
+    quota.window().length().unwrap().nanos()
+}
+
+fn rule(algorithm: Algorithm, quota: Quota) -> Rule {
+    Rule { policy: PolicyId(1), algorithm, quota }
+}
 
 /// Runs a property from a seed that is printed.
 fn hold<S: Strategy>(cases: u32, inputs: S, property: impl Fn(S::Value) -> Result<(), TestCaseError>) {
@@ -43,7 +53,7 @@ fn coarse_rules() -> impl Strategy<Value = Rule> {
         move |(limit, months)| {
             let quota =
                 Quota::settle(Algorithm::TokenBucket, limit, Span::from_nanos(month * months), None).ok()?;
-            (quota.tick() > Span::from_nanos(1)).then_some(Rule { algorithm: Algorithm::TokenBucket, quota })
+            (quota.tick() > Span::from_nanos(1)).then_some(rule(Algorithm::TokenBucket, quota))
         },
     )
 }
@@ -57,6 +67,6 @@ fn rules(algorithm: Algorithm) -> impl Strategy<Value = Rule> {
         let burst = NonZeroU64::new(burst).filter(|_| algorithm.has_burst());
         let quota = Quota::settle(algorithm, limit, Span::from_nanos(WINDOWS[window]), burst).unwrap();
         assert_eq!(quota.tick(), Span::from_nanos(1));
-        Rule { algorithm, quota }
+        rule(algorithm, quota)
     })
 }

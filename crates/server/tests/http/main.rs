@@ -46,12 +46,13 @@ impl Reply {
 
 impl Door {
     fn with(policies: &str, legacy_fields: LegacyFields) -> Self {
-        let loaded = file::load("policy.yaml", policies.as_bytes(), &KeySecret::new([9; 16]));
+        let loaded =
+            file::load("policy.yaml", policies.as_bytes(), &file::Options::new(KeySecret::new([9; 16])));
         let policies = loaded.unwrap_or_else(|report| panic!("{report}")).policies;
         let clock = ManualClock::at(START);
         let store = Arc::new(MemoryStore::with_clock(clock.clone()));
         let gauge = store.clone();
-        let telemetry = Telemetry::new(&policies, move || gauge.keys_held());
+        let telemetry = Telemetry::new(&policies, move || gauge.stats());
         let node = Arc::new(Node::new(Limiter::new(policies, store.clone()), telemetry, Shutdown::new()));
         let router = http::router(node.clone(), HttpSettings { body_max: BODY_MAX, legacy_fields });
         Self { router, node, store, clock }

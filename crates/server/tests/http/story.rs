@@ -94,7 +94,7 @@ async fn what_happened_can_be_read_from_the_metrics() {
     assert_eq!(door.metric("weir_exempt_total"), "1");
     assert_eq!(door.metric("weir_bad_requests_total"), "1");
     assert_eq!(door.metric("weir_decision_seconds_count"), "5");
-    assert_eq!(door.metric("weir_keys_held"), door.store.keys_held().to_string());
+    assert_eq!(door.metric("weir_keys_held"), door.store.stats().keys.to_string());
 }
 
 #[tokio::test]

@@ -103,6 +103,18 @@ pub(super) async fn t09_what_passes_around_a_window_edge<F: Fixture>() {
     f.advance(secs(1));
     assert_eq!(admitted(&f, sliding, 2).await, 1, "a sixtieth of the last window is out of view");
 
+    let log = super::rule(Algorithm::SlidingLog, 60, secs(60), None);
+    let f = F::at(START.after(millis(59_900))).await;
+    assert_eq!(admitted(&f, log, 60).await, 60);
+    f.set(START.after(secs(60)));
+    for _ in 0..60 {
+        assert_denied(&take(&f, log, 1).await, millis(59_900));
+    }
+    f.set(START.after(Span::from_nanos(119_900_000_000 - 1)));
+    assert_denied(&take(&f, log, 1).await, Span::from_nanos(1));
+    f.advance(Span::from_nanos(1));
+    assert_eq!(admitted(&f, log, 61).await, 60);
+
     let (f, rule) = (F::at(START).await, bucket(20, secs(1), 1_200));
     let mut total = admitted(&f, rule, 1_201).await;
     for second in 1..=60 {

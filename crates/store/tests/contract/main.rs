@@ -4,14 +4,16 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
 mod algorithms;
+mod calendar;
 mod groups;
+mod logs;
 mod races;
 
 use std::num::NonZeroU64;
 
 use weir_core::{
-    Algorithm, Answer, Batch, Decision, Group, Key, KeyBuilder, KeySecret, Op, Operation, Outcome, Quota,
-    Receipt, Rule, Span, Store, Timestamp,
+    Algorithm, Answer, Batch, Decision, Group, Key, KeyBuilder, KeySecret, Op, Operation, Outcome, PolicyId,
+    Quota, Receipt, Rule, Span, Store, Timestamp,
 };
 use weir_store::{ManualClock, MemoryStore};
 
@@ -51,7 +53,7 @@ impl Fixture for Memory {
     }
 
     async fn keys_held(&self) -> usize {
-        self.0.keys_held()
+        self.0.stats().keys
     }
 }
 
@@ -70,7 +72,7 @@ const fn millis(millis: u64) -> Span {
 
 fn rule(algorithm: Algorithm, limit: u64, window: Span, burst: Option<u64>) -> Rule {
     let quota = Quota::settle(algorithm, limit, window, burst.and_then(NonZeroU64::new)).unwrap();
-    Rule { algorithm, quota }
+    Rule { policy: PolicyId(1), algorithm, quota }
 }
 
 fn bucket(limit: u64, window: Span, burst: u64) -> Rule {
@@ -137,7 +139,7 @@ fn assert_denied(decision: &Decision, retry_after: Span) {
 macro_rules! contract {
     ($name:ident, $fixture:ty) => {
         mod $name {
-            use super::{algorithms, groups, races};
+            use super::{algorithms, calendar, groups, logs, races};
             contract!(@ 4, $fixture, algorithms:
                 t01_clock_steps_back,
                 t01_a_window_never_goes_back,
@@ -161,6 +163,17 @@ macro_rules! contract {
                 adjusting_may_pass_the_limit_and_leaks_back,
                 a_reset_forgets_all_use,
                 expired_keys_go_when_room_is_needed,
+            );
+            contract!(@ 4, $fixture, logs:
+                t11_equal_instants_weigh_what_they_cost,
+                g08_a_zone_never_touches_a_length_of_time,
+                a_log_of_ten_thousand_entries_keeps_its_word,
+                a_correction_takes_the_latest_first,
+            );
+            contract!(@ 4, $fixture, calendar:
+                g08_a_day_ends_at_the_zones_midnight,
+                a_month_is_counted_from_its_anchor,
+                a_calendar_window_that_has_begun_is_not_left_again,
             );
             contract!(@ 4, $fixture, groups:
                 c05_a_refused_request_consumes_nothing,

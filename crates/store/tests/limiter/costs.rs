@@ -44,7 +44,7 @@ async fn c03_a_dry_run_answers_for_the_real_cost_and_charges_nothing() {
         assert_eq!((verdict.outcome(), remaining(&verdict)), (outcome, vec![3]));
         assert_eq!(verdict.charged(), 0);
     }
-    assert_eq!(b.limiter.store().keys_held(), 0);
+    assert_eq!(b.limiter.store().stats().keys, 0);
     b.check_cost(&[], Cost::units(2)).await;
     let verdict = b.ask(&dry(2)).await;
     assert_eq!((verdict.outcome(), verdict.retry_after()), (Outcome::Deny, Some(secs(20))));

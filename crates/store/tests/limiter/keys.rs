@@ -51,7 +51,7 @@ async fn k01_two_domains_share_no_counter() {
     let store = Arc::new(MemoryStore::new());
     let limiter = |domain: &str| {
         let text = format!("domain: {domain}\npolicies:\n  - {{ name: p, key: [user], quota: 1/minute }}\n");
-        let loaded = file::load("p", text.as_bytes(), &KeySecret::new([9; 16])).unwrap();
+        let loaded = file::load("p", text.as_bytes(), &file::Options::new(KeySecret::new([9; 16]))).unwrap();
         Limiter::new(loaded.policies, store.clone())
     };
     let request = request(&[("user", "u")]);
@@ -94,7 +94,7 @@ async fn a_refusal_for_a_missing_attribute_charges_nobody() {
     let verdict = b.check(&[]).await;
     assert_eq!((verdict.outcome(), verdict.retry_after()), (Outcome::Never, None));
     assert_eq!(verdict.into_receipts().count(), 0);
-    assert_eq!(b.limiter.store().keys_held(), 0);
+    assert_eq!(b.limiter.store().stats().keys, 0);
     assert_eq!(b.admitted(9, &[("user", "u")]).await, 5);
 }
 

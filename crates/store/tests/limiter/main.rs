@@ -26,7 +26,7 @@ const START: Timestamp = Timestamp::from_nanos(1_710_720_000_000_000_000);
 /// The policies of a file whose domain is `shop`.
 fn policies(text: &str) -> Arc<PolicySet> {
     let text = format!("domain: shop\n{text}");
-    file::load("policy.yaml", text.as_bytes(), &KeySecret::new([9; 16]))
+    file::load("policy.yaml", text.as_bytes(), &file::Options::new(KeySecret::new([9; 16])))
         .unwrap_or_else(|e| panic!("{e}"))
         .policies
 }

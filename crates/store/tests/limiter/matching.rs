@@ -118,7 +118,7 @@ async fn g06_unlimited_is_explicit_and_needs_no_store() {
          \x20 - { name: ours, quota: unlimited, when: { user: us }, replaces: [base] }\n",
     );
     assert_eq!(b.admitted(50, &[("user", "us")]).await, 50);
-    assert_eq!(b.limiter.store().keys_held(), 0);
+    assert_eq!(b.limiter.store().stats().keys, 0);
     let verdict = b.check(&[("user", "us")]).await;
     assert_eq!(names(&verdict), ["ours"]);
     assert_eq!(b.admitted(5, &[("user", "them")]).await, 1);

@@ -1,11 +1,13 @@
 //! The policy file: what is taken, and that every mistake is told with its place and a hint.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
+mod windows;
+
 use weir_core::file::{self, Severity};
 use weir_core::{Allowance, KeySecret, Mode, Posture, Span};
 
 fn load(text: &str) -> Result<file::Loaded, file::Report> {
-    file::load("policy.yaml", text.as_bytes(), &KeySecret::new([1; 16]))
+    file::load("policy.yaml", text.as_bytes(), &file::Options::new(KeySecret::new([1; 16])))
 }
 
 /// A file with one policy that has these fields beside its name.
@@ -35,7 +37,7 @@ fn accepted(text: &str) -> file::Loaded {
 
 #[test]
 fn the_example_is_accepted_without_a_warning() {
-    let example = include_str!("../../../examples/credit-bureau/policy.yaml");
+    let example = include_str!("../../../../examples/credit-bureau/policy.yaml");
     let loaded = accepted(example);
     assert!(loaded.warnings.is_empty(), "{}", loaded.warnings.render(Severity::Warning, false));
     let policies = loaded.policies.policies();
@@ -45,7 +47,7 @@ fn the_example_is_accepted_without_a_warning() {
     assert_eq!(policies[2].mode, Mode::Shadow);
     let Allowance::Limited(rule) = policies[1].allowance else { panic!() };
     assert_eq!(
-        (rule.quota.limit(), rule.quota.window(), rule.quota.capacity()),
+        (rule.quota.limit(), rule.quota.window().length().unwrap(), rule.quota.capacity()),
         (2_400, Span::from_secs(60), 600)
     );
 }
@@ -110,11 +112,13 @@ fn g04_broken_files_are_refused_as_a_whole() {
 
 #[test]
 fn g04_bytes_that_are_no_text_and_bombs_are_refused() {
-    let report = file::load("p", b"domain: a\npolicies: \xff\xfe", &KeySecret::new([1; 16])).unwrap_err();
+    let report =
+        file::load("p", b"domain: a\npolicies: \xff\xfe", &file::Options::new(KeySecret::new([1; 16])))
+            .unwrap_err();
     assert_eq!(report.problems()[0].message, "the file is not UTF-8 from here on");
     assert_eq!(report.place(&report.problems()[0]), (2, 11));
     let huge = vec![b'#'; file::SIZE_MAX + 1];
-    assert!(file::load("p", &huge, &KeySecret::new([1; 16])).is_err());
+    assert!(file::load("p", &huge, &file::Options::new(KeySecret::new([1; 16]))).is_err());
 
     refused("a: &a [x]\nb: [*a, *a]\n", "1:7 anchors are not allowed");
     refused("domain: !!str shop\n", "1:15 tags are not allowed");
@@ -166,13 +170,6 @@ fn bursts_belong_to_buckets_and_are_not_zero() {
     refused(&with_policy("quota: unlimited\nburst: 9"), "5:12 an unlimited quota has no burst");
     refused(&with_policy("quota: [5/minute, 9/60s]"), "4:23 the list has another quota with this window");
     assert_eq!(problems(&with_policy("quota: 5/month\nburst: 0")).len(), 2);
-}
-
-#[test]
-fn calendar_windows_are_refused_with_days_to_write_instead() {
-    let report = load(&with_policy("quota: 5/month\nalgorithm: fixed_window")).unwrap_err();
-    assert_eq!(report.problems()[0].message, "calendar windows such as `month` are not supported");
-    assert_eq!(report.problems()[0].hint.as_deref(), Some("write days instead: `30d`"));
 }
 
 #[test]

@@ -1,0 +1,82 @@
+//! What the caps hold, and whom they favour.
+
+use super::*;
+
+#[tokio::test]
+async fn promise_11_a_flood_forgives_no_debt_and_passes_no_cap() {
+    for algorithm in Algorithm::ALL {
+        let small = Small::new(limits(2_000));
+        let rule = rule(1, algorithm, 10, secs(60));
+        small.take("debtor", rule, 10).await;
+        small.flood("flood", rule, 20_000).await;
+        assert!(small.is_denied("debtor", rule).await, "{algorithm}");
+        let stats = small.store.stats();
+        assert!(stats.keys <= 2_000 && stats.partitions <= 4_096, "{stats:?}");
+        assert!(stats.overflowed >= 15_000, "{stats:?}");
+    }
+}
+
+#[tokio::test]
+async fn promise_11_each_policy_in_force_keeps_its_share() {
+    let (attacked, others) = (bucket(1), [bucket(2), bucket(3)]);
+    let small = Small::new(limits(3_072));
+    small.store.in_force(&[attacked, others[0], others[1]]);
+    small.flood("flood", attacked, 10_000).await;
+    assert!(small.store.stats().keys <= 2_048, "what is reserved for others is left alone");
+    for other in others {
+        for i in 0..300 {
+            let name = format!("{}/{i}", other.policy.0);
+            assert_eq!(small.take(&name, other, 10).await.outcome, Outcome::Allow, "a place of its own");
+        }
+    }
+    assert!(small.store.stats().keys <= 3_072);
+    // A policy that is no longer in force has no claim.
+    small.store.in_force(&[attacked]);
+    small.flood("more", attacked, 10_000).await;
+    assert_eq!(small.store.stats().keys, 3_072);
+}
+
+#[tokio::test]
+async fn promise_11_only_what_has_expired_makes_room() {
+    let small = Small::new(limits(1_000));
+    small.take("debtor", bucket(1), 10).await;
+    small.flood("first", bucket(1), 5_000).await;
+    // A unit is back after 6 seconds, and with it the keys are as good as fresh.
+    small.clock.advance(secs(7));
+    small.flood("second", bucket(1), 800).await;
+    let stats = small.store.stats();
+    assert!(stats.keys <= 1_000 && stats.evicted > 500, "{stats:?}");
+    assert!(small.take("debtor", bucket(1), 2).await.outcome == Outcome::Deny, "one unit is back, not two");
+}
+
+#[tokio::test]
+async fn logs_have_a_cap_of_their_own_and_never_hold_less_than_was_charged() {
+    let small = Small::new(MemoryLimits { keys: 1_000, log_entries: 4_000 });
+    let log = rule(1, Algorithm::SlidingLog, 100, secs(60));
+    for round in 0..100 {
+        for i in 0..200 {
+            let decision = small.take(&format!("log/{i}"), log, 1).await;
+            assert_eq!((decision.outcome, decision.remaining), (Outcome::Allow, 99 - round));
+        }
+        small.clock.advance(Span::from_millis(100));
+        assert!(small.store.stats().log_entries <= 4_000, "{:?}", small.store.stats());
+    }
+    for i in 0..200 {
+        assert!(small.is_denied(&format!("log/{i}"), log).await);
+    }
+    small.clock.advance(secs(60));
+    small.store.sweep();
+    assert_eq!((small.store.stats().keys, small.store.stats().log_entries), (0, 0));
+}
+
+#[tokio::test]
+async fn a_store_of_the_smallest_size_still_limits() {
+    for keys in [0, 1, 2] {
+        let small = Small::new(limits(keys));
+        for i in 0..100 {
+            small.take(&format!("{i}"), bucket(1), 10).await;
+        }
+        assert!(small.store.stats().keys <= keys);
+        assert!(small.is_denied("5", bucket(1)).await);
+    }
+}
