@@ -139,6 +139,7 @@ pub struct Step {
 impl Algorithm {
     /// Decides one operation on one key. Pure: the same arguments give the same step; the store applies the
     /// change. A step that denies never consumes, so its change may always be applied.
+    #[inline]
     pub fn decide(self, quota: &Quota, state: StateRef<'_>, op: Op, now: Timestamp) -> Step {
         match self {
             Self::TokenBucket => token_bucket::decide(quota, state, op, now),

@@ -27,7 +27,9 @@ mod limiter;
 mod operation;
 mod policy;
 mod quota;
+mod recycled;
 mod request;
+mod rule;
 mod store;
 mod time;
 mod verdict;
@@ -40,14 +42,14 @@ pub use cost::{Cost, REQUESTS, UNITS};
 pub use decision::{Decision, Outcome};
 pub use key::{Key, KeyBuilder, KeySecret, SecretTooShort};
 pub use limiter::{Limiter, UnknownDomainAt};
-pub use operation::{
-    Answer, Batch, BatchAnswer, Group, GroupAnswer, Operation, PolicyId, Receipt, Rule, Settled, decide_group,
-};
+pub use operation::{Answer, Answers, Batch, Operation, Receipt, Steps, decide_group};
 pub use policy::{
     Allowance, Charge, Charges, Demand, Mode, Notes, OnMissing, Policy, PolicySet, Posture, UnknownDomain,
 };
 pub use quota::{Quota, QuotaError, WINDOW_MAX, WINDOW_MIN};
+pub use recycled::List;
 pub use request::{CLIENT_IP, Descriptor, Layer, PATH, Request};
+pub use rule::{PolicyId, Rule, RuleId, Terms};
 pub use store::Store;
 pub use time::{Span, Timestamp};
 pub use verdict::{Basis, Judgement, Verdict};

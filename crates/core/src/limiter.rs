@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::operation::{Batch, BatchAnswer, Group, GroupAnswer, Receipt};
+use crate::operation::{Answers, Batch, Receipt};
 use crate::policy::{Charges, PolicySet, UnknownDomain};
 use crate::request::Request;
 use crate::store::Store;
@@ -56,9 +56,18 @@ impl<S: Store> Limiter<S> {
     /// The request names a domain that has no policies here; nothing was charged.
     pub async fn check(&self, request: &Request<'_>) -> Result<Verdict, UnknownDomain> {
         let charges = self.charges(request)?;
-        let answer = self.ask(std::slice::from_ref(&charges)).await.pop().unwrap_or_default();
-        let mut verdict = Verdict::of(&self.policies, charges, answer);
-        self.give_back(verdict.revoked()).await;
+        let mut verdict = if let Some(operation) = charges.lone() {
+            let answer = self.store.apply_one(operation).await;
+            Verdict::of(&self.policies, charges, &mut std::iter::once(answer))
+        } else {
+            let mut answers = self.ask(std::slice::from_ref(&charges)).await;
+            Verdict::of(&self.policies, charges, &mut answers.drain())
+        };
+        let revoked = verdict.revoked();
+        if !revoked.is_empty() {
+            // Rare enough that its room is not carried along by every check.
+            Box::pin(self.give_back(revoked)).await;
+        }
         Ok(verdict)
     }
 
@@ -70,23 +79,18 @@ impl<S: Store> Limiter<S> {
     pub async fn check_all(&self, requests: &[Request<'_>]) -> Result<Vec<Verdict>, UnknownDomainAt> {
         let at = |(index, request)| self.charges(request).map_err(|reason| UnknownDomainAt { index, reason });
         let charges: Vec<Charges> = requests.iter().enumerate().map(at).collect::<Result<_, _>>()?;
-        let answers = self.ask(&charges).await;
-        let verdict = |(charges, answer)| Verdict::of(&self.policies, charges, answer);
-        let mut verdicts: Vec<Verdict> = charges.into_iter().zip(answers).map(verdict).collect();
+        let mut answers = self.ask(&charges).await;
+        let mut answers = answers.drain();
+        let verdict = |charges| Verdict::of(&self.policies, charges, &mut answers);
+        let mut verdicts: Vec<Verdict> = charges.into_iter().map(verdict).collect();
         self.give_back(verdicts.iter_mut().flat_map(Verdict::revoked)).await;
         Ok(verdicts)
     }
 
-    /// Asks the store about those charges that need it, and returns one answer for each of them.
-    async fn ask(&self, charges: &[Charges]) -> BatchAnswer {
+    /// Asks the store about those charges that need it: an answer for each that asks, in order.
+    async fn ask(&self, charges: &[Charges]) -> Answers {
         let batch: Batch = charges.iter().filter(|c| c.need_store()).map(Charges::group).collect();
-        let answers = if batch.is_empty() { BatchAnswer::new() } else { self.store.apply(batch).await };
-        let mut answers = answers.into_iter();
-        // An answer that a store failed to give stays empty, and each policy then follows its posture.
-        let answer = |c: &Charges| {
-            if c.need_store() { answers.next().unwrap_or_default() } else { GroupAnswer::new() }
-        };
-        charges.iter().map(answer).collect()
+        if batch.is_empty() { Answers::new() } else { self.store.apply(batch).await }
     }
 
     fn charges(&self, request: &Request<'_>) -> Result<Charges, UnknownDomain> {
@@ -99,8 +103,7 @@ impl<S: Store> Limiter<S> {
     /// Gives back what was charged, as far as it has not leaked away or expired since. What the store cannot
     /// take back just now stays charged, and leaks or expires in its time.
     pub async fn give_back(&self, receipts: impl IntoIterator<Item = Receipt>) {
-        let group = |receipt: Receipt| -> Group { [receipt.give_back()].into_iter().collect() };
-        let batch: Batch = receipts.into_iter().map(group).collect();
+        let batch: Batch = receipts.into_iter().map(|receipt| [receipt.give_back()]).collect();
         if !batch.is_empty() {
             self.store.apply(batch).await;
         }

@@ -2,55 +2,12 @@
 
 use smallvec::SmallVec;
 
-use crate::algorithm::{Algorithm, Change, Op, State, StateRef, Step};
+use crate::algorithm::{Op, StateRef, Step};
 use crate::decision::{Decision, Outcome};
 use crate::key::Key;
-use crate::quota::Quota;
+use crate::recycled::{List, recycled};
+use crate::rule::Rule;
 use crate::time::{Span, Timestamp};
-
-/// Which counters belong together: those of one policy, as long as its usage is kept through changes of it.
-///
-/// It follows from domain, name, key, algorithm and window, and from the secret, so no client can choose it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct PolicyId(pub u64);
-
-/// How a key is counted: all that a store needs to decide about it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Rule {
-    /// Whose keys these are.
-    pub policy: PolicyId,
-    /// The arithmetic.
-    pub algorithm: Algorithm,
-    /// The allowance, settled for that algorithm.
-    pub quota: Quota,
-}
-
-impl Rule {
-    /// Decides one operation; see [`Algorithm::decide`].
-    pub fn decide(&self, state: StateRef<'_>, op: Op, now: Timestamp) -> Step {
-        self.algorithm.decide(&self.quota, state, op, now)
-    }
-
-    /// Whether states of the other rule mean something under this one, after [`Rule::rebase`].
-    pub fn counts_like(&self, other: &Self) -> bool {
-        self.policy == other.policy && self.algorithm == other.algorithm
-    }
-
-    /// Whether a key's state is a log, of no fixed size.
-    pub fn keeps_log(&self) -> bool {
-        self.algorithm == Algorithm::SlidingLog
-    }
-
-    /// When `state` is as good as fresh; see [`Algorithm::expires`].
-    pub fn expires(&self, state: StateRef<'_>) -> Timestamp {
-        self.algorithm.expires(&self.quota, state)
-    }
-
-    /// What `state` means after a change of quota; see [`Algorithm::rebase`].
-    pub fn rebase(&self, state: &State, from: &Self) -> State {
-        self.algorithm.rebase(state, &from.quota, &self.quota)
-    }
-}
 
 /// One operation on one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,12 +46,67 @@ impl Receipt {
     }
 }
 
-/// The operations of one request, each on a key of its own: they are all decided on what was held before.
-pub type Group = SmallVec<[Operation; 2]>;
+/// Groups of operations, one group a request, decided in order as if they had come one by one. Owned, so that
+/// a caller who goes away in the middle leaves nothing dangling.
+///
+/// The operations of a group are each on a key of its own, of a policy of its own: they are all decided on
+/// what was held before.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Batch {
+    operations: List<Operation>,
+    /// Where each group ends.
+    ends: SmallVec<[usize; 2]>,
+}
 
-/// Groups, decided in order as if they had come one by one. Owned, so that a caller who goes away in the
-/// middle leaves nothing dangling.
-pub type Batch = SmallVec<[Group; 1]>;
+impl Batch {
+    /// No groups yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a group.
+    pub fn push(&mut self, group: impl IntoIterator<Item = Operation>) {
+        group.into_iter().for_each(|operation| self.operations.push(operation));
+        self.ends.push(self.operations.len());
+    }
+
+    /// The groups, in order.
+    pub fn groups(&self) -> impl Iterator<Item = &[Operation]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).filter_map(|(start, end)| self.operations.get(start..*end))
+    }
+
+    /// The operations of all groups, in order.
+    pub fn operations(&self) -> &[Operation] {
+        &self.operations
+    }
+
+    /// The groups, to be changed in place as they are decided.
+    pub fn groups_mut(&mut self) -> impl Iterator<Item = &mut [Operation]> {
+        let mut rest = &mut *self.operations;
+        let mut start = 0;
+        self.ends.iter().map_while(move |end| {
+            let (group, others) = std::mem::take(&mut rest).split_at_mut_checked(end - start)?;
+            (rest, start) = (others, *end);
+            Some(group)
+        })
+    }
+
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+}
+
+impl<G: IntoIterator<Item = Operation>> FromIterator<G> for Batch {
+    fn from_iter<I: IntoIterator<Item = G>>(groups: I) -> Self {
+        let mut batch = Self::new();
+        groups.into_iter().for_each(|group| batch.push(group));
+        batch
+    }
+}
+
+recycled!(Operation);
 
 /// What came back for one operation.
 #[derive(Debug, PartialEq, Eq)]
@@ -116,14 +128,13 @@ pub enum Answer {
     },
 }
 
-/// What came back for one group, one answer an operation.
-pub type GroupAnswer = SmallVec<[Answer; 2]>;
+recycled!(Answer);
 
-/// What came back for a batch, one answer a group.
-pub type BatchAnswer = SmallVec<[GroupAnswer; 1]>;
+/// What came back for a batch: an answer for each operation, in order.
+pub type Answers = List<Answer>;
 
-/// One answer and what the store has to do for it.
-pub type Settled = SmallVec<[(Answer, Change); 2]>;
+/// The steps of one group.
+pub type Steps = SmallVec<[Step; 12]>;
 
 /// A store may be asked to forget use at any moment, and it may be given back: a cached denial is good for
 /// no longer than this.
@@ -131,37 +142,37 @@ const CACHEABLE_MAX: Span = Span::from_secs(1);
 
 /// Decides a group, all or nothing: if every enforced operation is admitted, all that are admitted are
 /// charged; otherwise nothing is. Pure: `states` yields what is held for each operation, and the caller
-/// applies the changes before anyone else sees those keys.
+/// applies the changes of the steps, one for each operation, before anyone else sees those keys.
 pub fn decide_group<'s>(
     group: &[Operation],
     states: impl Fn(usize) -> StateRef<'s>,
     now: Timestamp,
-) -> Settled {
-    let decide = |i: usize, op| group.get(i).map(|o| o.rule.decide(states(i), op, now));
-    let mut steps: SmallVec<[Step; 2]> =
-        group.iter().enumerate().filter_map(|(i, operation)| decide(i, operation.op)).collect();
+    steps: &mut Steps,
+) {
+    steps.extend(group.iter().enumerate().map(|(i, o)| o.rule.decide(states(i), o.op, now)));
     let fits = |step: &Step| step.decision.outcome == Outcome::Allow;
-    let is_admitted = group.iter().zip(&steps).all(|(operation, step)| !operation.enforced || fits(step));
-    if !is_admitted {
-        // What would have passed is asked again without charging, so that it reports what is still there.
-        for (i, step) in steps.iter_mut().enumerate().filter(|(_, step)| fits(step)) {
-            if let Some(&Operation { op: Op::Take(cost), .. }) = group.get(i)
-                && let Some(uncharged) = decide(i, Op::Peek(cost))
-            {
-                *step = uncharged;
-            }
+    if group.iter().zip(&*steps).all(|(operation, step)| !operation.enforced || fits(step)) {
+        return;
+    }
+    // What would have passed is asked again without charging, so that it reports what is still there.
+    for (i, (operation, step)) in group.iter().zip(steps).enumerate() {
+        if let Op::Take(cost) = operation.op
+            && fits(step)
+        {
+            *step = operation.rule.decide(states(i), Op::Peek(cost), now);
         }
     }
-    group.iter().zip(steps).map(|(operation, step)| operation.answer(step)).collect()
 }
 
 impl Operation {
-    fn answer(&self, step: Step) -> (Answer, Change) {
+    /// The answer that a step gives, once its change is applied to the state of `key`.
+    #[inline]
+    pub fn answer(&self, step: &Step, key: Key) -> Answer {
         let receipt = match (self.op, step.charged_at) {
-            (Op::Take(amount), Some(at)) => Some(Receipt { key: self.key, rule: self.rule, at, amount }),
+            (Op::Take(amount), Some(at)) => Some(Receipt { key, rule: self.rule, at, amount }),
             _ => None,
         };
         let cacheable_for = step.decision.retry_after.map(|wait| wait.min(CACHEABLE_MAX));
-        (Answer::Decided { decision: step.decision, receipt, cacheable_for }, step.change)
+        Answer::Decided { decision: step.decision, receipt, cacheable_for }
     }
 }

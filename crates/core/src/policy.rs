@@ -19,8 +19,8 @@ pub(crate) use when::{Matcher, Pattern, When};
 use smallvec::SmallVec;
 
 use crate::key::KeyBuilder;
-use crate::operation::Rule;
 use crate::request::Layer;
+use crate::rule::Rule;
 use crate::words::words;
 
 words! {

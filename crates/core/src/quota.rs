@@ -183,12 +183,21 @@ impl Quota {
 
     /// `now` in whole ticks.
     pub(crate) const fn ticks_at(&self, now: Timestamp) -> u64 {
-        now.nanos() / self.tick
+        // Nearly always; a division is what a decision spends most on.
+        if self.tick == 1 { now.nanos() } else { now.nanos() / self.tick }
     }
 
     /// The time from `now` until `ticks` further ticks have begun.
     pub(crate) const fn span_to(&self, ticks: u64, now: Timestamp) -> Span {
+        if self.tick == 1 {
+            return Span::from_nanos(ticks);
+        }
         Span::from_nanos(ticks.saturating_mul(self.tick).saturating_sub(now.nanos() % self.tick))
+    }
+
+    /// The ticks after which so many parts have flowed off.
+    pub(crate) const fn ticks_to_leak(&self, parts: u64) -> u64 {
+        if self.leak == 1 { parts } else { parts.div_ceil(self.leak) }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The one thing that a store must be able to do.
 
-use crate::operation::{Batch, BatchAnswer, Rule};
+use crate::operation::{Answer, Answers, Batch, Operation};
+use crate::rule::Rule;
 
 /// Holds the state of keys, and decides and commits in one step.
 ///
@@ -9,7 +10,13 @@ pub trait Store: Send + Sync {
     /// Decides the groups in order, each all or nothing, on the store's own clock, and commits what was
     /// decided. Answers come in the order of the groups and of their operations. A store that cannot answer
     /// says so for each operation that it concerns; it does not fail.
-    fn apply(&self, batch: Batch) -> impl Future<Output = BatchAnswer> + Send;
+    fn apply(&self, batch: Batch) -> impl Future<Output = Answers> + Send;
+
+    /// The same for one operation on its own, which is most of all traffic: a store may have a shorter way.
+    fn apply_one(&self, operation: Operation) -> impl Future<Output = Answer> + Send {
+        let answers = self.apply([[operation]].into_iter().collect());
+        async { answers.await.pop().unwrap_or(Answer::Unavailable { sent: true }) }
+    }
 
     /// Tells which rules are in force from now on, before it is asked by them. A store whose room is limited
     /// reserves some for each of their policies; others need not care.
@@ -17,8 +24,12 @@ pub trait Store: Send + Sync {
 }
 
 impl<S: Store> Store for std::sync::Arc<S> {
-    fn apply(&self, batch: Batch) -> impl Future<Output = BatchAnswer> + Send {
+    fn apply(&self, batch: Batch) -> impl Future<Output = Answers> + Send {
         S::apply(self, batch)
+    }
+
+    fn apply_one(&self, operation: Operation) -> impl Future<Output = Answer> + Send {
+        S::apply_one(self, operation)
     }
 
     fn in_force(&self, rules: &[Rule]) {

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::decision::{Decision, Outcome};
-use crate::operation::{Answer, GroupAnswer, Receipt};
+use crate::operation::{Answer, Receipt};
 use crate::policy::{Charge, Charges, Demand, Policy, PolicySet, Posture};
+use crate::recycled::{List, recycled};
 use crate::time::Span;
 
 /// The answer to one request.
@@ -16,7 +17,7 @@ pub struct Verdict {
     policies: Arc<PolicySet>,
     outcome: Outcome,
     exempt: bool,
-    judgements: SmallVec<[Judgement; 2]>,
+    judgements: List<Judgement>,
     governing: Option<usize>,
     skipped: SmallVec<[usize; 2]>,
 }
@@ -33,6 +34,8 @@ pub struct Judgement {
     /// How it came to its answer.
     pub basis: Basis,
 }
+
+recycled!(Judgement);
 
 /// What a policy's answer rests on.
 #[derive(Debug, PartialEq, Eq)]
@@ -86,9 +89,13 @@ impl Judgement {
 }
 
 impl Verdict {
-    /// Joins the charges of a request with the store's answers to them. Postures are settled here.
-    pub fn of(policies: &Arc<PolicySet>, charges: Charges, answers: GroupAnswer) -> Self {
-        let mut answers = answers.into_iter();
+    /// Joins the charges of a request with the store's answers to them, of which it takes its own. Where a
+    /// store failed to give one, the policy follows its posture. Postures are settled here.
+    pub fn of(
+        policies: &Arc<PolicySet>,
+        mut charges: Charges,
+        answers: &mut impl Iterator<Item = Answer>,
+    ) -> Self {
         let mut basis_of = |policy: usize, demand: Demand| match demand {
             Demand::Unlimited => Basis::Unlimited,
             Demand::Missing => Basis::Missing,
@@ -99,7 +106,7 @@ impl Verdict {
                 }
             },
         };
-        let judgements: SmallVec<[Judgement; 2]> = (charges.charges.into_iter())
+        let judgements: List<Judgement> = (charges.charges.drain())
             .map(|Charge { policy, cost, enforced, demand }| Judgement {
                 policy,
                 cost,
@@ -171,19 +178,17 @@ impl Verdict {
     }
 
     /// Proofs of all charges, for [`crate::Limiter::give_back`].
-    pub fn into_receipts(self) -> impl Iterator<Item = Receipt> {
-        self.judgements.into_iter().filter_map(|judgement| match judgement.basis {
-            Basis::Decided { receipt, .. } => receipt,
-            _ => None,
-        })
+    pub fn into_receipts(mut self) -> impl Iterator<Item = Receipt> {
+        self.take_receipts().into_iter()
     }
 
     /// Takes out the proofs of what was charged although the request is refused, as happens when one part of
     /// a store answers and another does not: it is to be given back.
-    pub(crate) fn revoked(&mut self) -> SmallVec<[Receipt; 2]> {
-        if self.is_admitted() {
-            return SmallVec::new();
-        }
+    pub(crate) fn revoked(&mut self) -> Vec<Receipt> {
+        if self.is_admitted() { Vec::new() } else { self.take_receipts() }
+    }
+
+    fn take_receipts(&mut self) -> Vec<Receipt> {
         let take = |judgement: &mut Judgement| match &mut judgement.basis {
             Basis::Decided { receipt, .. } => receipt.take(),
             _ => None,

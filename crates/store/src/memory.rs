@@ -1,22 +1,19 @@
 //! A store in the memory of this process: exact on one machine, with nothing to install.
 
 mod logs;
-mod rules;
 mod shard;
+mod shares;
 mod sweeper;
 mod table;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use smallvec::SmallVec;
-use weir_core::{
-    Answer, Batch, BatchAnswer, Change, Group, GroupAnswer, Key, Operation, Rule, StateRef, Store,
-    decide_group,
-};
+use weir_core::{Answer, Answers, Batch, Key, Operation, Rule, StateRef, Steps, Store, decide_group};
 
 use crate::clock::{Clock, SystemClock};
-use rules::Rules;
 use shard::{Cap, Place, Shard};
+use shares::Shares;
 use sweeper::Sweeper;
 
 /// Enough that two cores rarely meet in one, and that a table which grows holds up few; each takes two cache
@@ -26,6 +23,8 @@ const SHARDS_MAX: usize = 1_024;
 const SHARD_KEYS_MIN: usize = 256;
 /// How many slots are swept before others get the lock.
 const SWEEP_SLOTS: usize = 256;
+/// Groups of so many operations need no memory beside the stack.
+const INLINE: usize = 12;
 /// Shards are swept in so many parts a pass.
 const SWEEP_PARTS: usize = 64;
 
@@ -81,7 +80,7 @@ pub struct MemoryStore<C = SystemClock> {
 #[derive(Debug)]
 struct Shared<C> {
     shards: Box<[Padded<Mutex<Shard>>]>,
-    rules: Rules,
+    shares: Shares,
     clock: C,
 }
 
@@ -126,7 +125,7 @@ impl<C: Clock> MemoryStore<C> {
         let share = |of: usize, i: usize| of / shards + usize::from(i < of % shards);
         let cap = |i| Cap { keys: share(limits.keys, i), log_entries: share(limits.log_entries, i) };
         let shards = (0..shards).map(|i| Padded(Mutex::new(Shard::new(cap(i))))).collect();
-        Self { shared: Arc::new(Shared { shards, rules: Rules::default(), clock }), sweeper: None }
+        Self { shared: Arc::new(Shared { shards, shares: Shares::default(), clock }), sweeper: None }
     }
 
     /// Lets every key go that has expired.
@@ -152,38 +151,54 @@ impl<C: Clock> MemoryStore<C> {
 }
 
 impl<C: Clock> Shared<C> {
-    fn apply_group(&self, mut group: Group) -> GroupAnswer {
-        let mut held = self.locked(&group);
+    fn apply_group(&self, group: &mut [Operation], answers: &mut Answers) {
+        if let [operation] = group {
+            answers.push(self.apply_one(operation));
+        } else {
+            self.apply_several(group, answers);
+        }
+    }
+
+    /// A lone operation needs none of the bookkeeping of several, and is most of all traffic.
+    fn apply_one(&self, operation: &mut Operation) -> Answer {
+        let Some(shard) = self.shards.get(self.index(operation.key)) else {
+            return Answer::Unavailable { sent: false };
+        };
+        let mut shard = lock(shard);
         let now = self.clock.now();
-        let mut places: SmallVec<[(usize, Place); 12]> = SmallVec::new();
-        for operation in &mut group {
+        let place = shard.find(operation);
+        let state = shard.state(place, operation.rule);
+        let step = operation.rule.decide(state, operation.op, now);
+        let key = shard.write(operation, place, step.change, now, &self.shares);
+        operation.answer(&step, key)
+    }
+
+    fn apply_several(&self, group: &mut [Operation], answers: &mut Answers) {
+        let mut held = self.locked(group);
+        let now = self.clock.now();
+        let mut places: SmallVec<[(usize, Place); INLINE]> = SmallVec::new();
+        for operation in &mut *group {
             let at = self.position(&held, operation.key);
             let shard = held.get_mut(at).map(|(_, shard)| shard);
-            places.push((at, shard.map_or(Place::None, |shard| shard.find(operation, &self.rules))));
+            places.push((at, shard.map_or(Place::None, |shard| shard.find(operation))));
         }
         let state = |i: usize| {
-            let shard = places.get(i).and_then(|(at, place)| Some((&held.get(*at)?.1, *place)));
-            shard.map_or(StateRef::Fresh, |(shard, place)| shard.state(place, &self.rules))
+            let (at, place) = places.get(i)?;
+            Some(held.get(*at)?.1.state(*place, group.get(i)?.rule))
         };
-        let decided = decide_group(&group, state, now);
-        let mut commit =
-            |(operation, (at, place)): (&Operation, (usize, Place)), mut answer, change: Change| {
-                let Some((_, shard)) = held.get_mut(at) else { return answer };
-                let key = shard.write(operation, place, change, now, &self.rules);
-                if let Answer::Decided { receipt: Some(receipt), .. } = &mut answer {
-                    receipt.key = key;
-                }
-                answer
-            };
-        (group.iter().zip(places).zip(decided))
-            .map(|(at, (answer, change))| commit(at, answer, change))
-            .collect()
+        let mut steps = Steps::new();
+        decide_group(group, |i| state(i).unwrap_or(StateRef::Fresh), now, &mut steps);
+        for ((operation, (at, place)), step) in group.iter().zip(&places).zip(&steps) {
+            let Some((_, shard)) = held.get_mut(*at) else { continue };
+            let key = shard.write(operation, *place, step.change, now, &self.shares);
+            answers.push(operation.answer(step, key));
+        }
     }
 
     /// Locks the shards of all keys of the group, in one order everywhere, so that no two groups wait for
     /// each other.
-    fn locked(&self, group: &Group) -> Held<'_> {
-        let mut indices: SmallVec<[usize; 12]> = group.iter().map(|o| self.index(o.key)).collect();
+    fn locked(&self, group: &[Operation]) -> Held<'_> {
+        let mut indices: SmallVec<[usize; INLINE]> = group.iter().map(|o| self.index(o.key)).collect();
         indices.sort_unstable();
         indices.dedup();
         indices.into_iter().filter_map(|i| self.shards.get(i).map(|shard| (i, lock(shard)))).collect()
@@ -196,8 +211,8 @@ impl<C: Clock> Shared<C> {
     }
 
     /// The low bits choose the shard; the slot keeps the high ones.
-    fn index(&self, key: Key) -> usize {
-        (key.0 % self.shards.len() as u128) as usize
+    const fn index(&self, key: Key) -> usize {
+        key.0 as usize & (self.shards.len() - 1)
     }
 
     fn sweep(&self, part: usize) {
@@ -205,7 +220,7 @@ impl<C: Clock> Shared<C> {
         for shard in self.shards.iter().skip(part).step_by(SWEEP_PARTS) {
             let mut left = lock(shard).slots();
             while left > 0 {
-                lock(shard).sweep(SWEEP_SLOTS, now, &self.rules);
+                lock(shard).sweep(SWEEP_SLOTS, now);
                 left = left.saturating_sub(SWEEP_SLOTS);
             }
         }
@@ -213,16 +228,23 @@ impl<C: Clock> Shared<C> {
 }
 
 impl<C: Clock> Store for MemoryStore<C> {
-    async fn apply(&self, batch: Batch) -> BatchAnswer {
-        batch.into_iter().map(|group| self.shared.apply_group(group)).collect()
+    /// There is nothing to wait for, so it is done when it is asked.
+    fn apply(&self, mut batch: Batch) -> impl Future<Output = Answers> + Send {
+        let mut answers = Answers::new();
+        batch.groups_mut().for_each(|group| self.shared.apply_group(group, &mut answers));
+        std::future::ready(answers)
+    }
+
+    fn apply_one(&self, mut operation: Operation) -> impl Future<Output = Answer> + Send {
+        std::future::ready(self.shared.apply_one(&mut operation))
     }
 
     fn in_force(&self, rules: &[Rule]) {
-        self.shared.rules.reserve_for(rules);
+        self.shared.shares.reserve_for(rules.iter().map(|rule| rule.policy));
     }
 }
 
-type Held<'a> = SmallVec<[(usize, MutexGuard<'a, Shard>); 12]>;
+type Held<'a> = SmallVec<[(usize, MutexGuard<'a, Shard>); INLINE]>;
 
 /// A shard is whole after every step of a group, so what a panicking thread left behind can be used.
 fn lock(shard: &Padded<Mutex<Shard>>) -> MutexGuard<'_, Shard> {

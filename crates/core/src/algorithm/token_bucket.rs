@@ -35,6 +35,7 @@ impl Level {
     }
 }
 
+#[inline]
 pub(super) fn decide(quota: &Quota, state: StateRef<'_>, op: Op, now: Timestamp) -> Step {
     let tick = quota.ticks_at(now);
     let stored = stored(quota, state, now);
@@ -73,7 +74,7 @@ fn stored(quota: &Quota, state: StateRef<'_>, now: Timestamp) -> Level {
 
 pub(super) fn expires(quota: &Quota, state: &State) -> Timestamp {
     let Level { parts, tick } = Level::of(state);
-    let empty = tick.saturating_add(parts.div_ceil(quota.leak()));
+    let empty = tick.saturating_add(quota.ticks_to_leak(parts));
     Timestamp::from_nanos(empty.saturating_mul(quota.tick().nanos()))
 }
 
@@ -84,6 +85,7 @@ pub(super) fn rebase(state: &State, from: &Quota, to: &Quota) -> State {
     State([u64::try_from(scaled).unwrap_or(u64::MAX), at.div_ceil(to.tick().nanos())])
 }
 
+#[inline]
 fn take(quota: &Quota, stored: Level, level: Level, cost: u64, now: Timestamp) -> Step {
     match shortfall(quota, level, cost) {
         Some(0) => {
@@ -100,6 +102,7 @@ fn take(quota: &Quota, stored: Level, level: Level, cost: u64, now: Timestamp) -
     }
 }
 
+#[inline]
 fn peek(quota: &Quota, level: Level, cost: u64, now: Timestamp) -> Step {
     let decision = match shortfall(quota, level, cost) {
         Some(0) => standing(quota, level, now),
@@ -121,21 +124,23 @@ fn moved_to(quota: &Quota, level: Level, now: Timestamp) -> Step {
     Step { decision: standing(quota, level, now), change: level.change(), charged_at: None }
 }
 
+#[inline]
 fn refusal(quota: &Quota, level: Level, short: Option<u64>, now: Timestamp) -> Decision {
     let at_rest = standing(quota, level, now);
     match short {
         None => Decision { outcome: Outcome::Never, ..at_rest },
         Some(short) => {
-            let wait = quota.span_to(short.div_ceil(quota.leak()), now);
+            let wait = quota.span_to(quota.ticks_to_leak(short), now);
             Decision { outcome: Outcome::Deny, retry_after: Some(wait), next_after: wait, ..at_rest }
         }
     }
 }
 
+#[inline]
 fn standing(quota: &Quota, level: Level, now: Timestamp) -> Decision {
     let room = (quota.capacity() * quota.scale()).saturating_sub(level.parts);
     let remaining = room / quota.scale();
-    let to_empty = level.parts.div_ceil(quota.leak());
+    let to_empty = quota.ticks_to_leak(level.parts);
     // Parts over the last whole unit of use: when they have leaked, one more unit is there.
     let over = level.parts - (quota.capacity() - remaining).saturating_sub(1) * quota.scale();
     Decision {
@@ -145,11 +150,7 @@ fn standing(quota: &Quota, level: Level, now: Timestamp) -> Decision {
         reset_after: if level.parts == 0 { Span::ZERO } else { quota.span_to(to_empty, now) },
         retry_after: None,
         delay: Span::ZERO,
-        next_after: if level.parts == 0 {
-            Span::ZERO
-        } else {
-            quota.span_to(over.div_ceil(quota.leak()), now)
-        },
+        next_after: if level.parts == 0 { Span::ZERO } else { quota.span_to(quota.ticks_to_leak(over), now) },
     }
 }
 

@@ -13,10 +13,10 @@ use super::tree::Node;
 use crate::algorithm::Algorithm;
 use crate::cost::{REQUESTS, UNITS};
 use crate::key::KeyBuilder;
-use crate::operation::Rule;
 use crate::policy::{Allowance, Attributes, Draft, KeyPart, Mode, Notes, OnMissing, Policy, Posture, When};
 use crate::quota::Quota;
 use crate::request::Layer;
+use crate::rule::Rule;
 
 /// The most attributes that a key is made of.
 const KEY_PARTS_MAX: usize = 16;
@@ -113,7 +113,7 @@ impl<'a> Reader<'a> {
             .into_iter()
             .fold(KeyBuilder::new(&self.options.secret), |key, part| key.part(part.as_bytes()));
         let allowance = match quota {
-            Some(quota) => Allowance::Limited(Rule { policy: key_start.policy_id(), algorithm, quota }),
+            Some(quota) => Allowance::Limited(Rule::new(key_start.policy_id(), algorithm, quota)),
             None => Allowance::Unlimited,
         };
         let note = |field| self.text(field).map(Into::into);

@@ -4,7 +4,9 @@ use smallvec::SmallVec;
 
 use crate::algorithm::Op;
 use crate::key::Key;
-use crate::operation::{Group, Operation, Rule};
+use crate::operation::Operation;
+use crate::recycled::{List, recycled};
+use crate::rule::Rule;
 
 /// One policy's demand on one partition key by one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,13 +37,15 @@ pub enum Demand {
     Missing,
 }
 
+recycled!(Charge);
+
 /// What one request is to be charged, policy by policy, in the order of the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Charges {
     /// The request is exempt: nothing applies to it.
     pub exempt: bool,
     /// One charge for each policy that applies.
-    pub charges: SmallVec<[Charge; 2]>,
+    pub charges: List<Charge>,
     /// The indices of policies that would apply but for a missing attribute.
     pub skipped: SmallVec<[usize; 2]>,
     /// Nothing is to be charged, only asked: a dry run, or a request that is refused anyhow.
@@ -55,12 +59,18 @@ impl Charges {
     }
 
     /// The operations for the store, in the order of the charges that ask it.
-    pub fn group(&self) -> Group {
-        let operation = |charge: &Charge| {
-            let Demand::Ask { key, rule } = charge.demand else { return None };
-            let op = if self.asks_only { Op::Peek(charge.cost) } else { Op::Take(charge.cost) };
-            Some(Operation { key, rule, op, enforced: charge.enforced })
-        };
-        self.charges.iter().filter_map(operation).collect()
+    pub fn group(&self) -> impl Iterator<Item = Operation> {
+        self.charges.iter().filter_map(|charge| self.operation(charge))
+    }
+
+    /// The operation of a request that one policy alone applies to, and asks the store.
+    pub fn lone(&self) -> Option<Operation> {
+        if let [charge] = &*self.charges { self.operation(charge) } else { None }
+    }
+
+    fn operation(&self, charge: &Charge) -> Option<Operation> {
+        let Demand::Ask { key, rule } = charge.demand else { return None };
+        let op = if self.asks_only { Op::Peek(charge.cost) } else { Op::Take(charge.cost) };
+        Some(Operation { key, rule, op, enforced: charge.enforced })
     }
 }

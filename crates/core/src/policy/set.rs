@@ -10,8 +10,8 @@ use super::when::When;
 use super::{Allowance, KeyPart, OnMissing, Policy};
 use crate::address;
 use crate::key::{Key, KeyBuilder};
-use crate::operation::Rule;
 use crate::request::{Request, Value};
+use crate::rule::Rule;
 
 /// A policy file, settled: everything that is known before a request comes.
 #[derive(Debug)]
@@ -97,13 +97,7 @@ impl PolicySet {
         if self.0.exempt.iter().any(|when| when.matches(&values)) {
             return Ok(Charges { exempt: true, ..Charges::default() });
         }
-        let mut charges = Charges::default();
-        for (index, charge) in self.applying(request, &values) {
-            match charge {
-                Some(charge) => charges.charges.push(charge),
-                None => charges.skipped.push(index),
-            }
-        }
+        let mut charges = self.applying(request, &values);
         let is_refused = |charge: &Charge| charge.enforced && charge.demand == Demand::Missing;
         charges.asks_only = request.dry_run || charges.charges.iter().any(is_refused);
         Ok(charges)
@@ -112,19 +106,27 @@ impl PolicySet {
     /// The policies that match with their charges, less those that another one replaces. What is passed by
     /// for want of an attribute does not apply, so it replaces nothing; nor does a shadow: that would change
     /// what a client sees.
-    fn applying(&self, request: &Request<'_>, values: &Values<'_>) -> SmallVec<[(usize, Option<Charge>); 4]> {
-        let cost = |policy: &Policy| cost_in(&policy.unit, policy.cost, &request.cost, &self.0.costs, values);
-        let mut matching: SmallVec<[(usize, Option<Charge>); 4]> = (self.policies().iter().enumerate())
-            .filter(|(_, policy)| policy.is_met_at(request.layer) && policy.when.matches(values))
-            .map(|(index, policy)| (index, policy.charge(index, cost(policy), values)))
-            .collect();
-        let replaced: SmallVec<[usize; 4]> = (matching.iter())
-            .filter(|(_, charge)| charge.is_some_and(|charge| charge.enforced))
-            .filter_map(|(index, _)| self.policy(*index))
-            .flat_map(|policy| policy.replaces.iter().copied())
-            .collect();
-        matching.retain(|(index, _)| !replaced.contains(index));
-        matching
+    fn applying(&self, request: &Request<'_>, values: &Values<'_>) -> Charges {
+        let mut charges = Charges::default();
+        let mut replaced: SmallVec<[usize; 4]> = SmallVec::new();
+        let matches = |policy: &Policy| policy.is_met_at(request.layer) && policy.when.matches(values);
+        for (index, policy) in self.policies().iter().enumerate().filter(|(_, policy)| matches(policy)) {
+            let cost = cost_in(&policy.unit, policy.cost, &request.cost, &self.0.costs, values);
+            match policy.charge(index, cost, values) {
+                Some(charge) => {
+                    if charge.enforced {
+                        replaced.extend_from_slice(&policy.replaces);
+                    }
+                    charges.charges.push(charge);
+                }
+                None => charges.skipped.push(index),
+            }
+        }
+        if !replaced.is_empty() {
+            charges.charges.retain(|charge| !replaced.contains(&charge.policy));
+            charges.skipped.retain(|index| !replaced.contains(index));
+        }
+        charges
     }
 }
 
@@ -156,11 +158,12 @@ impl Policy {
 /// The tag says which choice of the key part it was, and what kind of value, so that a user called like an
 /// address is not that address.
 fn add_value(key: KeyBuilder, tag: u8, value: &Value<'_>) -> KeyBuilder {
+    let kind = |what: u8| u16::from_le_bytes([what, tag]);
     match value {
-        Value::Text(text) => key.part(&[b't', tag]).part(text.as_bytes()),
+        Value::Text(text) => key.tagged(kind(b't'), text.as_bytes()),
         Value::Address(full) => match address::group(*full) {
-            std::net::IpAddr::V4(v4) => key.part(&[b'4', tag]).part(&v4.octets()),
-            std::net::IpAddr::V6(v6) => key.part(&[b'6', tag]).part(&v6.octets()),
+            std::net::IpAddr::V4(v4) => key.tagged(kind(b'4'), &v4.octets()),
+            std::net::IpAddr::V6(v6) => key.tagged(kind(b'6'), &v6.octets()),
         },
     }
 }

@@ -40,7 +40,7 @@ fn nothing_overflows_and_remaining_stays_in_range() {
             // Where the algorithm stays, the quota may change under way.
             if let Some(changed) = settle(quota).filter(|changed| changed.algorithm == rule.algorithm) {
                 if let Some(Held::Cell(state)) = &mut state {
-                    *state = changed.rebase(state, &rule);
+                    *state = changed.rebase(state, rule);
                 }
                 rule = changed;
             }

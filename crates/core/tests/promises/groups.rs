@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use weir_core::{
-    Algorithm, Answer, Change, Held, Key, Op, Operation, Outcome, Rule, Span, Timestamp, decide_group,
+    Algorithm, Answer, Change, Held, Key, Op, Operation, Outcome, Rule, Span, Steps, Timestamp, decide_group,
 };
 
 use crate::{hold, rules};
@@ -32,21 +32,24 @@ fn promise_3_all_or_nothing_over_every_mix_of_algorithms() {
             let fits: Vec<bool> =
                 (0..group.len()).map(|i| alone(i).decision.outcome == Outcome::Allow).collect();
             let admitted = group.iter().zip(&fits).all(|(operation, fits)| *fits || !operation.enforced);
-            let settled = decide_group(&group, |i| Held::as_ref(states[i].as_ref()), now);
-            prop_assert_eq!(settled.len(), group.len());
-            for (i, (answer, change)) in settled.iter().enumerate() {
-                let Answer::Decided { decision, receipt, .. } = answer else { panic!() };
+            let mut steps = Steps::new();
+            decide_group(&group, |i| Held::as_ref(states[i].as_ref()), now, &mut steps);
+            prop_assert_eq!(steps.len(), group.len());
+            for (i, step) in steps.iter().enumerate() {
+                let Answer::Decided { decision, receipt, .. } = group[i].answer(step, group[i].key) else {
+                    panic!()
+                };
                 prop_assert_eq!(decision.outcome == Outcome::Allow, fits[i], "each tells its own answer");
                 let charged = admitted && fits[i] && costs[i] > 0;
-                prop_assert_eq!(receipt.as_ref().map(|r| r.amount), charged.then_some(costs[i]));
+                prop_assert_eq!(receipt.map(|r| r.amount), charged.then_some(costs[i]));
                 if charged {
-                    prop_assert_eq!((*decision, *change), (alone(i).decision, alone(i).change));
+                    prop_assert_eq!((decision, step.change), (alone(i).decision, alone(i).change));
                 } else {
-                    prop_assert_eq!(*change, Change::Keep, "what is not admitted consumes nothing");
+                    prop_assert_eq!(step.change, Change::Keep, "what is not admitted consumes nothing");
                 }
             }
-            for (state, (_, change)) in states.iter_mut().zip(settled) {
-                change.apply_to(state);
+            for (state, step) in states.iter_mut().zip(steps) {
+                step.change.apply_to(state);
             }
         }
         Ok(())

@@ -27,7 +27,7 @@ fn length(quota: &Quota) -> u64 {
 }
 
 fn rule(algorithm: Algorithm, quota: Quota) -> Rule {
-    Rule { policy: PolicyId(1), algorithm, quota }
+    Rule::new(PolicyId(1), algorithm, quota)
 }
 
 /// Runs a property from a seed that is printed.

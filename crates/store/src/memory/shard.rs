@@ -1,9 +1,9 @@
 //! One shard: slots and logs under one lock, within their cap.
 
-use weir_core::{Change, Key, Op, Operation, PolicyId, State, StateRef, Timestamp};
+use weir_core::{Change, Key, Op, Operation, PolicyId, Rule, RuleId, State, StateRef, Timestamp};
 
 use super::logs::Logs;
-use super::rules::{Known, RuleId, Rules};
+use super::shares::{ByPolicy, Shares};
 use super::table::{Slot, Table, Tag};
 
 /// Keys of a policy that find no room share so many partitions.
@@ -36,8 +36,8 @@ pub(super) struct Shard {
     cap: Cap,
     table: Table,
     logs: Logs,
-    /// Keys with a place of their own, by the number of their policy.
-    own: Vec<u32>,
+    /// Keys with a place of their own.
+    own: ByPolicy,
     /// Partitions that hold something.
     partitions: usize,
     /// Where the next sweep goes on.
@@ -58,7 +58,7 @@ pub(super) enum Place {
 impl Shard {
     pub(super) fn new(cap: Cap) -> Self {
         let (table, logs) = (Table::default(), Logs::default());
-        let (own, counts) = (Vec::new(), Counts::default());
+        let (own, counts) = (ByPolicy::default(), Counts::default());
         Self { cap, table, logs, own, partitions: 0, cursor: 0, counts }
     }
 
@@ -87,23 +87,24 @@ impl Shard {
     /// operation's rule first, charged or not: under an old, faster one it would seem to expire too soon. What
     /// is given back is reckoned the other way round, by the rule that the key stands under and not by its
     /// receipt's.
-    pub(super) fn find(&mut self, operation: &mut Operation, rules: &Rules) -> Place {
+    pub(super) fn find(&mut self, operation: &mut Operation) -> Place {
         let place = self.place(operation);
         let (Place::Own(position) | Place::Shared(position)) = place else { return place };
         let Some(slot) = self.table.get_mut(position) else { return place };
-        let Some(Known { rule, .. }) = slot.rule.and_then(|id| rules.get(id)) else { return place };
-        if !rule.counts_like(&operation.rule) {
+        if slot.rule == Some(operation.rule.id()) {
+            return place;
+        }
+        let Some(rule) = slot.rule.and_then(RuleId::rule) else { return place };
+        if !rule.counts_like(operation.rule) {
             // A key is one policy's, and its algorithm is part of it. Whoever breaks that begins anew.
-            self.remove(position, rules);
+            self.remove(position);
             return Place::None;
         }
         if let Op::Give { .. } = operation.op {
-            operation.rule = *rule;
-        } else if *rule != operation.rule
-            && let Some((id, _)) = rules.id(&operation.rule)
-        {
+            operation.rule = rule;
+        } else {
             slot.state = operation.rule.rebase(&slot.state, rule);
-            slot.rule = Some(id);
+            slot.rule = Some(operation.rule.id());
         }
         place
     }
@@ -121,19 +122,18 @@ impl Shard {
         self.table.find(Tag::of(partition(operation))).map_or(Place::None, Place::Shared)
     }
 
-    /// The state that [`Shard::find`] found.
-    pub(super) fn state(&self, place: Place, rules: &Rules) -> StateRef<'_> {
+    /// The state that [`Shard::find`] found for an operation by this rule.
+    pub(super) fn state(&self, place: Place, rule: Rule) -> StateRef<'_> {
         match place {
             Place::Own(position) | Place::Shared(position) => {
-                self.table.get(position).map_or(StateRef::Fresh, |slot| self.state_of(slot, rules))
+                self.table.get(position).map_or(StateRef::Fresh, |slot| self.state_of(slot, rule))
             }
             Place::None => StateRef::Fresh,
         }
     }
 
-    fn state_of<'a>(&'a self, slot: &'a Slot, rules: &Rules) -> StateRef<'a> {
-        let keeps_log = slot.rule.and_then(|id| rules.get(id)).is_some_and(|known| known.rule.keeps_log());
-        if !keeps_log {
+    fn state_of<'a>(&'a self, slot: &'a Slot, rule: Rule) -> StateRef<'a> {
+        if !rule.keeps_log() {
             return StateRef::Cell(&slot.state);
         }
         let State([number, _]) = slot.state;
@@ -148,7 +148,7 @@ impl Shard {
         place: Place,
         change: Change,
         now: Timestamp,
-        rules: &Rules,
+        shares: &Shares,
     ) -> Key {
         if change == Change::Keep {
             return operation.key;
@@ -161,33 +161,32 @@ impl Shard {
             _ => self.table.find(tag),
         };
         match (own, change) {
-            (Some(position), Change::Clear) => self.remove(position, rules),
+            (Some(position), Change::Clear) => self.remove(position),
             (Some(position), _) => self.change(position, change),
             (None, Change::Clear) => {}
-            (None, _) => return self.write_new(operation, change, now, rules),
+            (None, _) => return self.write_new(operation, change, now, shares),
         }
         operation.key
     }
 
-    fn write_new(&mut self, operation: &Operation, change: Change, now: Timestamp, rules: &Rules) -> Key {
-        let Some((rule, policy)) = rules.id(&operation.rule) else { return operation.key };
-        let shared = partition(operation);
-        self.make_space(now, rules);
-        if operation.key != shared && self.has_room(policy, now, rules) {
-            let from = if self.partitions == 0 { None } else { self.table.find(Tag::of(shared)) };
+    fn write_new(&mut self, operation: &Operation, change: Change, now: Timestamp, shares: &Shares) -> Key {
+        let (rule, policy) = (operation.rule.id(), operation.rule.policy);
+        let common = partition(operation);
+        self.make_space(now);
+        if operation.key != common && self.has_room(policy, now, shares) {
+            let from = if self.partitions == 0 { None } else { self.table.find(Tag::of(common)) };
             self.insert(operation.key, rule, from, change);
-            self.own.resize(self.own.len().max(policy + 1), 0);
-            self.own.get_mut(policy).into_iter().for_each(|own| *own += 1);
+            *self.own.entry(policy).or_default() += 1;
             return operation.key;
         }
         self.counts.overflowed += 1;
-        if let Some(position) = self.table.find(Tag::of(shared)) {
+        if let Some(position) = self.table.find(Tag::of(common)) {
             self.change(position, change);
         } else {
-            self.insert(shared, rule, None, change);
+            self.insert(common, rule, None, change);
             self.partitions += 1;
         }
-        shared
+        common
     }
 
     fn change(&mut self, position: usize, change: Change) {
@@ -218,11 +217,11 @@ impl Shard {
     }
 
     /// Sees to it that the table takes one slot more. What has expired goes before the table grows.
-    fn make_space(&mut self, now: Timestamp, rules: &Rules) {
+    fn make_space(&mut self, now: Timestamp) {
         if !self.table.is_full() {
             return;
         }
-        self.counts.evicted += self.sweep_some(self.table.slots(), now, rules);
+        self.counts.evicted += self.sweep_some(self.table.slots(), now);
         if self.table.len() * 3 >= self.table.slots() * 2 {
             self.table.resize();
         }
@@ -230,39 +229,39 @@ impl Shard {
 
     /// Whether a new key of this policy may have a place of its own. Eviction forgives no debt: only what has
     /// expired makes room.
-    fn has_room(&mut self, policy: usize, now: Timestamp, rules: &Rules) -> bool {
+    fn has_room(&mut self, policy: PolicyId, now: Timestamp, shares: &Shares) -> bool {
         if self.keys() >= self.cap.keys {
-            self.counts.evicted += self.sweep_some(LOOK_FOR_ROOM, now, rules);
+            self.counts.evicted += self.sweep_some(LOOK_FOR_ROOM, now);
         }
         // Half of the cap at most is reserved, so below that there is always room.
         let is_free = |shard: &Self| {
-            let owed = rules.owed_to_others(policy, shard.cap.keys, &shard.own);
+            let owed = shares.owed_to_others(policy, shard.cap.keys, &shard.own);
             shard.keys() + owed < shard.cap.keys
         };
         self.keys() < self.cap.keys / 2 || is_free(self)
     }
 
     /// Looks at so many slots and drops what has expired.
-    pub(super) fn sweep(&mut self, slots: usize, now: Timestamp, rules: &Rules) {
-        self.counts.expired += self.sweep_some(slots, now, rules);
+    pub(super) fn sweep(&mut self, slots: usize, now: Timestamp) {
+        self.counts.expired += self.sweep_some(slots, now);
         if self.table.is_sparse() {
             self.table.resize();
         }
     }
 
-    fn sweep_some(&mut self, slots: usize, now: Timestamp, rules: &Rules) -> u64 {
+    fn sweep_some(&mut self, slots: usize, now: Timestamp) -> u64 {
         let (mut dropped, mut left) = (0, slots.min(self.table.slots()));
         while left > 0 {
             if self.cursor >= self.table.slots() {
                 self.cursor = 0;
             }
             let is_over = |slot: &Slot| {
-                let known = slot.rule.and_then(|id| rules.get(id));
-                known.is_some_and(|known| known.rule.expires(self.state_of(slot, rules)) <= now)
+                let rule = slot.rule.and_then(RuleId::rule);
+                rule.is_some_and(|rule| rule.expires(self.state_of(slot, rule)) <= now)
             };
             if self.table.get(self.cursor).is_some_and(is_over) {
                 // What moves up into its place is looked at next.
-                self.remove(self.cursor, rules);
+                self.remove(self.cursor);
                 dropped += 1;
             } else {
                 self.cursor += 1;
@@ -272,18 +271,21 @@ impl Shard {
         dropped
     }
 
-    fn remove(&mut self, position: usize, rules: &Rules) {
+    fn remove(&mut self, position: usize) {
         let Some(&Slot { tag, rule: Some(id), state: State([number, _]) }) = self.table.get(position) else {
             return;
         };
-        let Some(known) = rules.get(id) else { return };
-        if known.rule.keeps_log() {
+        let Some(rule) = id.rule() else { return };
+        if rule.keeps_log() {
             self.logs.end(number);
         }
-        if is_partition(tag, known.rule.policy) {
+        if is_partition(tag, rule.policy) {
             self.partitions -= 1;
-        } else if let Some(own) = self.own.get_mut(known.policy) {
+        } else if let Some(own) = self.own.get_mut(&rule.policy) {
             *own -= 1;
+            if *own == 0 {
+                self.own.remove(&rule.policy);
+            }
         }
         self.table.remove(position);
     }

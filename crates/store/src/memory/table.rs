@@ -3,9 +3,7 @@
 //! A look-up mostly reads one line. Any number of lines will do, so the table grows by half instead of
 //! doubling: it is never less than half full for long, and a key takes at most 64 bytes.
 
-use weir_core::{Key, State};
-
-use super::rules::RuleId;
+use weir_core::{Key, RuleId, State};
 
 /// Half a cache line: whose, how counted, and the state. When it expires follows from the last two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

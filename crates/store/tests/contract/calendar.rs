@@ -7,7 +7,7 @@ use super::*;
 fn calendar(limit: u64, unit: CalendarUnit, zone: &str, anchor: Option<&str>) -> Rule {
     let window = Window::Calendar(Calendar::new(unit, zone, anchor).unwrap());
     let quota = Quota::settle(Algorithm::FixedWindow, limit, window, None).unwrap();
-    Rule { policy: PolicyId(1), algorithm: Algorithm::FixedWindow, quota }
+    Rule::new(PolicyId(1), Algorithm::FixedWindow, quota)
 }
 
 /// Uses up a quota and expects it back after so many seconds, and no earlier.

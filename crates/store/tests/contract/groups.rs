@@ -71,10 +71,9 @@ pub(super) async fn a_batch_is_decided_as_if_its_groups_came_one_by_one<F: Fixtu
     for rule in every_algorithm(5, secs(60)) {
         let f = F::at(START).await;
         let costs = [2, 2, 2, 1, 0, 9];
-        let group = |cost| -> Group { [operation("k", rule, Op::Take(cost))].into_iter().collect() };
-        let answers = f.store().apply(costs.into_iter().map(group).collect()).await;
-        let seen: Vec<_> =
-            answers.into_iter().flatten().map(decided).map(|(d, _)| (d.outcome, d.remaining)).collect();
+        let group = |cost| [operation("k", rule, Op::Take(cost))];
+        let mut answers = f.store().apply(costs.into_iter().map(group).collect()).await;
+        let seen: Vec<_> = answers.drain().map(decided).map(|(d, _)| (d.outcome, d.remaining)).collect();
         assert_eq!(seen, [(Allow, 3), (Allow, 1), (Deny, 1), (Allow, 0), (Allow, 0), (Never, 0)]);
     }
 }
@@ -82,17 +81,15 @@ pub(super) async fn a_batch_is_decided_as_if_its_groups_came_one_by_one<F: Fixtu
 pub(super) async fn a_denial_may_be_cached_for_as_long_as_it_says<F: Fixture>() {
     for rule in every_algorithm(20, secs(10)) {
         let f = F::at(START).await;
-        let group = |cost| -> Batch {
-            [[operation("k", rule, Op::Take(cost))].into_iter().collect()].into_iter().collect()
-        };
+        let group = |cost| -> Batch { [[operation("k", rule, Op::Take(cost))]].into_iter().collect() };
         f.store().apply(group(20)).await;
-        let Answer::Decided { cacheable_for, .. } = f.store().apply(group(1)).await[0][0] else { panic!() };
+        let Answer::Decided { cacheable_for, .. } = f.store().apply(group(1)).await[0] else { panic!() };
         let cacheable = cacheable_for.expect("a denial holds for a while");
         assert!(cacheable <= secs(1), "use may be given back meanwhile");
         f.advance(Span::from_nanos(cacheable.nanos() - 1));
         assert_eq!(take(&f, rule, 1).await.outcome, Deny);
         f.advance(secs(10));
-        let Answer::Decided { cacheable_for, .. } = f.store().apply(group(1)).await[0][0] else { panic!() };
+        let Answer::Decided { cacheable_for, .. } = f.store().apply(group(1)).await[0] else { panic!() };
         assert_eq!(cacheable_for, None, "an admission does not");
     }
 }

@@ -12,8 +12,8 @@ mod races;
 use std::num::NonZeroU64;
 
 use weir_core::{
-    Algorithm, Answer, Batch, Decision, Group, Key, KeyBuilder, KeySecret, Op, Operation, Outcome, PolicyId,
-    Quota, Receipt, Rule, Span, Store, Timestamp,
+    Algorithm, Answer, Batch, Decision, Key, KeyBuilder, KeySecret, Op, Operation, Outcome, PolicyId, Quota,
+    Receipt, Rule, Span, Store, Timestamp,
 };
 use weir_store::{ManualClock, MemoryStore};
 
@@ -72,7 +72,7 @@ const fn millis(millis: u64) -> Span {
 
 fn rule(algorithm: Algorithm, limit: u64, window: Span, burst: Option<u64>) -> Rule {
     let quota = Quota::settle(algorithm, limit, window, burst.and_then(NonZeroU64::new)).unwrap();
-    Rule { policy: PolicyId(1), algorithm, quota }
+    Rule::new(PolicyId(1), algorithm, quota)
 }
 
 fn bucket(limit: u64, window: Span, burst: u64) -> Rule {
@@ -98,10 +98,8 @@ fn operation(name: &str, rule: Rule, op: Op) -> Operation {
 
 /// Applies one group and returns its decisions.
 async fn apply(fixture: &impl Fixture, group: &[Operation]) -> Vec<(Decision, Option<Receipt>)> {
-    let group: Group = group.iter().copied().collect();
-    let batch: Batch = [group].into_iter().collect();
-    let answers = fixture.store().apply(batch).await;
-    answers.into_iter().flatten().map(decided).collect()
+    let batch: Batch = [group.iter().copied()].into_iter().collect();
+    fixture.store().apply(batch).await.drain().map(decided).collect()
 }
 
 fn decided(answer: Answer) -> (Decision, Option<Receipt>) {

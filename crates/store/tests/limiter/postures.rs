@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weir_core::fields::{self, LegacyFields};
-use weir_core::{Answer, Batch, BatchAnswer, GroupAnswer, Limiter, Outcome, Request, Store};
+use weir_core::{Answer, Answers, Batch, Limiter, Outcome, Request, Store};
 
 use weir_store::{ManualClock, MemoryStore};
 
@@ -13,11 +13,8 @@ use crate::policies;
 struct Down;
 
 impl Store for Down {
-    async fn apply(&self, batch: Batch) -> BatchAnswer {
-        let answer = |group: &weir_core::Group| -> GroupAnswer {
-            group.iter().map(|_| Answer::Unavailable { sent: false }).collect()
-        };
-        batch.iter().map(answer).collect()
+    async fn apply(&self, batch: Batch) -> Answers {
+        batch.operations().iter().map(|_| Answer::Unavailable { sent: false }).collect()
     }
 }
 
@@ -53,14 +50,11 @@ async fn a_shadow_never_blocks_not_even_closed() {
 struct Half(Arc<MemoryStore<ManualClock>>);
 
 impl Store for Half {
-    async fn apply(&self, batch: Batch) -> BatchAnswer {
-        let mut answers = BatchAnswer::new();
-        for group in batch {
-            let rest = group.len() - 1;
-            let first = [[group[0]].into_iter().collect()].into_iter().collect();
-            let mut answer = self.0.apply(first).await.remove(0);
-            answer.extend((0..rest).map(|_| Answer::Unavailable { sent: false }));
-            answers.push(answer);
+    async fn apply(&self, batch: Batch) -> Answers {
+        let mut answers = Answers::new();
+        for group in batch.groups() {
+            answers.push(self.0.apply_one(group[0]).await);
+            group[1..].iter().for_each(|_| answers.push(Answer::Unavailable { sent: false }));
         }
         answers
     }
@@ -87,7 +81,7 @@ async fn promise_3_what_half_a_store_charged_for_a_refused_request_is_given_back
 struct Untouchable;
 
 impl Store for Untouchable {
-    async fn apply(&self, batch: Batch) -> BatchAnswer {
+    async fn apply(&self, batch: Batch) -> Answers {
         panic!("asked about {batch:?}")
     }
 }
@@ -108,8 +102,8 @@ async fn what_needs_no_store_does_not_ask_it() {
 struct Forgetful;
 
 impl Store for Forgetful {
-    async fn apply(&self, _: Batch) -> BatchAnswer {
-        BatchAnswer::new()
+    async fn apply(&self, _: Batch) -> Answers {
+        Answers::new()
     }
 }
 

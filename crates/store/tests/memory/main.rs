@@ -8,8 +8,8 @@ mod overflow;
 mod sweep;
 
 use weir_core::{
-    Algorithm, Answer, Batch, Decision, Group, Key, KeyBuilder, KeySecret, Op, Operation, Outcome, PolicyId,
-    Quota, Receipt, Rule, Span, Store as _, Timestamp,
+    Algorithm, Answer, Batch, Decision, Key, KeyBuilder, KeySecret, Op, Operation, Outcome, PolicyId, Quota,
+    Receipt, Rule, Span, Store as _, Timestamp,
 };
 use weir_store::{ManualClock, MemoryLimits, MemoryStore};
 
@@ -31,7 +31,7 @@ const fn secs(seconds: u64) -> Span {
 
 fn rule(policy: u64, algorithm: Algorithm, limit: u64, window: Span) -> Rule {
     let quota = Quota::settle(algorithm, limit, window, None).unwrap();
-    Rule { policy: PolicyId(policy), algorithm, quota }
+    Rule::new(PolicyId(policy), algorithm, quota)
 }
 
 /// Ten in a minute, all at once if wanted.
@@ -50,13 +50,12 @@ impl Small {
     }
 
     async fn apply(&self, group: &[Operation]) -> Vec<(Decision, Option<Receipt>)> {
-        let group: Group = group.iter().copied().collect();
-        let batch: Batch = [group].into_iter().collect();
+        let batch: Batch = [group.iter().copied()].into_iter().collect();
         let decided = |answer| match answer {
             Answer::Decided { decision, receipt, .. } => (decision, receipt),
             Answer::Unavailable { .. } => panic!("memory answers"),
         };
-        self.store.apply(batch).await.into_iter().flatten().map(decided).collect()
+        self.store.apply(batch).await.drain().map(decided).collect()
     }
 
     async fn charge(&self, key: Key, rule: Rule, op: Op) -> (Decision, Option<Receipt>) {
