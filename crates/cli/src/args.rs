@@ -90,6 +90,9 @@ pub(crate) struct ValidateArgs {
     /// The policy files
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
+    /// The file that is in force, to tell whose usage would be kept
+    #[arg(long, value_name = "OLD")]
+    pub(crate) against: Option<PathBuf>,
     /// How the result is written
     #[arg(long, value_enum, value_name = "FORM", default_value_t = Output::Text)]
     pub(crate) output: Output,

@@ -10,8 +10,8 @@ use anyhow::{Context as _, Result, bail};
 use weir_core::Limiter;
 use weir_core::file::Severity;
 use weir_runtime::{
-    Address, Listener, LoadError, Node, PolicySource, Settings, Shutdown, StoreSetting, Telemetry, admin,
-    logs,
+    Address, Listener, LoadError, Node, PolicySource, Reloader, Settings, Shutdown, StoreSetting, Telemetry,
+    admin, log_warnings, logs,
 };
 use weir_server::door::http;
 use weir_store::MemoryStore;
@@ -23,7 +23,8 @@ pub(crate) fn run(args: ServeArgs) -> Result<ExitCode> {
     let settings = args.settings.raw().settle()?;
     logs::start(settings.log_format, &settings.log).context("--log")?;
     let source = args.file.map_or(PolicySource::Example, PolicySource::File);
-    let loaded = match source.load(&settings.policy_options) {
+    let content = source.read()?;
+    let loaded = match source.settle(&content, &settings.policy_options) {
         Ok(loaded) => loaded,
         Err(LoadError::Broken(report)) => {
             complain(&report.render(Severity::Error, std::io::stderr().is_terminal()));
@@ -32,10 +33,7 @@ pub(crate) fn run(args: ServeArgs) -> Result<ExitCode> {
         }
         Err(error) => return Err(error.into()),
     };
-    for problem in loaded.warnings.problems() {
-        let (line, column) = loaded.warnings.place(problem);
-        tracing::warn!(source = source.name(), line, column, hint = problem.hint, "{}", problem.message);
-    }
+    log_warnings(&loaded, &source.name());
     let store = match settings.store {
         StoreSetting::Memory => Arc::new(MemoryStore::with_limits(settings.memory)),
     };
@@ -47,8 +45,9 @@ pub(crate) fn run(args: ServeArgs) -> Result<ExitCode> {
     }
     let shutdown = Shutdown::new();
     let node = Arc::new(Node::new(limiter, telemetry, shutdown.clone()));
+    let reloader = Reloader::new(node.clone(), source.clone(), settings.policy_options.clone(), content);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(serve(node, &settings, &shutdown, &source))?;
+    runtime.block_on(serve(node, reloader, &settings, &shutdown, &source))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -56,11 +55,13 @@ type MemoryNode = Node<Arc<MemoryStore>>;
 
 async fn serve(
     node: Arc<MemoryNode>,
+    reloader: Reloader<Arc<MemoryStore>>,
     settings: &Settings,
     shutdown: &Shutdown,
     source: &PolicySource,
 ) -> Result<()> {
     shutdown.on_signals()?;
+    reloader.run(shutdown.clone())?;
     let door = bind("http", settings.http).await?;
     let admin_port = bind("admin", settings.admin).await?;
     let Some(door) = door else { bail!("every door is off: give --http an address") };

@@ -1,5 +1,7 @@
 //! `weir validate`: what is wrong with policy files, or what they say.
 
+mod against;
+
 use std::io::IsTerminal as _;
 use std::path::Path;
 use std::process::ExitCode;
@@ -14,12 +16,18 @@ use crate::args::{Output, ValidateArgs};
 use crate::{FAILED, NO, complain, say};
 
 pub(crate) fn run(args: &ValidateArgs) -> ExitCode {
+    let old = match args.against.as_deref().map(load).transpose() {
+        Ok(old) => old.map(|loaded| loaded.policies),
+        Err(error) => {
+            complain(&format!("{error}\n\nweir: --against: nothing to compare with"));
+            return ExitCode::from(FAILED);
+        }
+    };
     let mut code = ExitCode::SUCCESS;
     let mut results = Vec::new();
     let mut unreadable = None;
     for file in &args.files {
-        // Nothing is counted, so any secret will do.
-        let loaded = match PolicySource::File(file.clone()).load(&Options::new(KeySecret::new([0; 16]))) {
+        let loaded = match load(file) {
             Ok(loaded) => Ok(loaded),
             Err(LoadError::Broken(report)) => Err(report),
             Err(error) => {
@@ -32,8 +40,8 @@ pub(crate) fn run(args: &ValidateArgs) -> ExitCode {
             code = ExitCode::from(NO);
         }
         match args.output {
-            Output::Text => say(&text(file, &loaded)),
-            Output::Json => results.push(object(file, &loaded)),
+            Output::Text => say(&text(file, &loaded, old.as_deref())),
+            Output::Json => results.push(object(file, &loaded, old.as_deref())),
         }
     }
     if args.output == Output::Json {
@@ -42,7 +50,13 @@ pub(crate) fn run(args: &ValidateArgs) -> ExitCode {
     unreadable.unwrap_or(code)
 }
 
-fn text(file: &Path, loaded: &Result<Loaded, Report>) -> String {
+/// Nothing is counted, so any secret will do, as long as it is the same for all files.
+fn load(file: &Path) -> Result<Loaded, LoadError> {
+    let source = PolicySource::File(file.into());
+    source.settle(&source.read()?, &Options::new(KeySecret::new([0; 16])))
+}
+
+fn text(file: &Path, loaded: &Result<Loaded, Report>, old: Option<&PolicySet>) -> String {
     let colours = std::io::stdout().is_terminal();
     match loaded {
         Err(report) => {
@@ -60,6 +74,10 @@ fn text(file: &Path, loaded: &Result<Loaded, Report>) -> String {
             let attributes = attributes(policies);
             if !attributes.is_empty() {
                 lines.push(format!("  attributes that callers give: {}", attributes.join(", ")));
+            }
+            if let Some(old) = old {
+                lines.push("  instead of the other file:".into());
+                lines.extend(against::text(policies, old).into_iter().map(|line| format!("  {line}")));
             }
             lines.join("\n")
         }
@@ -97,7 +115,7 @@ fn attributes(policies: &PolicySet) -> Vec<String> {
     texts
 }
 
-fn object(file: &Path, loaded: &Result<Loaded, Report>) -> Value {
+fn object(file: &Path, loaded: &Result<Loaded, Report>, old: Option<&PolicySet>) -> Value {
     match loaded {
         Err(report) => json!({ "file": file, "valid": false, "errors": problems(report) }),
         Ok(Loaded { policies, warnings }) => json!({
@@ -105,6 +123,7 @@ fn object(file: &Path, loaded: &Result<Loaded, Report>) -> Value {
             "valid": true,
             "domain": policies.domain(),
             "warnings": problems(warnings),
+            "usage": old.map(|old| against::object(policies, old)),
             "policies": policies.policies().iter().map(|policy| policy_object(policies, policy)).collect::<Vec<_>>(),
             "attributes": policies.attributes().map(|(name, source)| json!({ "name": name, "source": source })).collect::<Vec<_>>(),
         }),

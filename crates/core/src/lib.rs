@@ -45,6 +45,7 @@ pub use limiter::{Limiter, UnknownDomainAt};
 pub use operation::{Answer, Answers, Batch, Operation, Receipt, Steps, decide_group};
 pub use policy::{
     Allowance, Charge, Charges, Demand, Mode, Notes, OnMissing, Policy, PolicySet, Posture, UnknownDomain,
+    Usage,
 };
 pub use quota::{Quota, QuotaError, WINDOW_MAX, WINDOW_MIN};
 pub use recycled::List;

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
+
 use crate::operation::{Answers, Batch, Receipt};
 use crate::policy::{Charges, PolicySet, UnknownDomain};
 use crate::request::Request;
@@ -11,7 +13,7 @@ use crate::verdict::Verdict;
 /// Policies and the store that counts for them.
 #[derive(Debug)]
 pub struct Limiter<S> {
-    policies: Arc<PolicySet>,
+    policies: ArcSwap<PolicySet>,
     store: S,
     admits_unknown_domains: bool,
 }
@@ -30,7 +32,14 @@ impl<S: Store> Limiter<S> {
     /// A limiter of these policies on this store.
     pub fn new(policies: Arc<PolicySet>, store: S) -> Self {
         store.in_force(&policies.rules());
-        Self { policies, store, admits_unknown_domains: false }
+        Self { policies: ArcSwap::new(policies), store, admits_unknown_domains: false }
+    }
+
+    /// Takes other policies from now on. What is being decided is decided by the old ones. Usage is kept
+    /// where domain, name, key and algorithm stay, and for windows their length.
+    pub fn replace(&self, policies: Arc<PolicySet>) {
+        self.store.in_force(&policies.rules());
+        self.policies.store(policies);
     }
 
     /// Admits requests of unknown domains as if no policy matched them, instead of refusing to answer.
@@ -40,8 +49,8 @@ impl<S: Store> Limiter<S> {
     }
 
     /// The policies in force.
-    pub fn policies(&self) -> &Arc<PolicySet> {
-        &self.policies
+    pub fn policies(&self) -> Arc<PolicySet> {
+        self.policies.load_full()
     }
 
     /// Where the counting is done.
@@ -55,13 +64,14 @@ impl<S: Store> Limiter<S> {
     ///
     /// The request names a domain that has no policies here; nothing was charged.
     pub async fn check(&self, request: &Request<'_>) -> Result<Verdict, UnknownDomain> {
-        let charges = self.charges(request)?;
+        let policies = self.policies();
+        let charges = self.charges(&policies, request)?;
         let mut verdict = if let Some(operation) = charges.lone() {
             let answer = self.store.apply_one(operation).await;
-            Verdict::of(&self.policies, charges, &mut std::iter::once(answer))
+            Verdict::of(policies, charges, &mut std::iter::once(answer))
         } else {
             let mut answers = self.ask(std::slice::from_ref(&charges)).await;
-            Verdict::of(&self.policies, charges, &mut answers.drain())
+            Verdict::of(policies, charges, &mut answers.drain())
         };
         let revoked = verdict.revoked();
         if !revoked.is_empty() {
@@ -77,11 +87,14 @@ impl<S: Store> Limiter<S> {
     ///
     /// One of them names a domain that has no policies here; nothing was charged for any.
     pub async fn check_all(&self, requests: &[Request<'_>]) -> Result<Vec<Verdict>, UnknownDomainAt> {
-        let at = |(index, request)| self.charges(request).map_err(|reason| UnknownDomainAt { index, reason });
+        let policies = self.policies();
+        let at = |(index, request)| {
+            self.charges(&policies, request).map_err(|reason| UnknownDomainAt { index, reason })
+        };
         let charges: Vec<Charges> = requests.iter().enumerate().map(at).collect::<Result<_, _>>()?;
         let mut answers = self.ask(&charges).await;
         let mut answers = answers.drain();
-        let verdict = |charges| Verdict::of(&self.policies, charges, &mut answers);
+        let verdict = |charges| Verdict::of(policies.clone(), charges, &mut answers);
         let mut verdicts: Vec<Verdict> = charges.into_iter().map(verdict).collect();
         self.give_back(verdicts.iter_mut().flat_map(Verdict::revoked)).await;
         Ok(verdicts)
@@ -93,8 +106,8 @@ impl<S: Store> Limiter<S> {
         if batch.is_empty() { Answers::new() } else { self.store.apply(batch).await }
     }
 
-    fn charges(&self, request: &Request<'_>) -> Result<Charges, UnknownDomain> {
-        match self.policies.charges(request) {
+    fn charges(&self, policies: &PolicySet, request: &Request<'_>) -> Result<Charges, UnknownDomain> {
+        match policies.charges(request) {
             Err(_) if self.admits_unknown_domains => Ok(Charges::default()),
             charges => charges,
         }

@@ -1,12 +1,14 @@
 //! A policy: a named rule that says when it matches, whose allowance it is, and how it is counted.
 
 mod attributes;
+mod changes;
 mod charges;
 mod costs;
 mod glob;
 mod set;
 mod when;
 
+pub use changes::Usage;
 pub use charges::{Charge, Charges, Demand};
 pub use set::{PolicySet, UnknownDomain};
 

@@ -92,7 +92,7 @@ impl Verdict {
     /// Joins the charges of a request with the store's answers to them, of which it takes its own. Where a
     /// store failed to give one, the policy follows its posture. Postures are settled here.
     pub fn of(
-        policies: &Arc<PolicySet>,
+        policies: Arc<PolicySet>,
         mut charges: Charges,
         answers: &mut impl Iterator<Item = Answer>,
     ) -> Self {
@@ -119,13 +119,18 @@ impl Verdict {
             .min_by(|(_, a), (_, b)| precedence(a, b))
             .map(|(position, _)| position);
         let outcome = governing.and_then(|g| judgements.get(g)).map_or(Outcome::Allow, Judgement::outcome);
-        let (policies, exempt, skipped) = (policies.clone(), charges.exempt, charges.skipped);
+        let (exempt, skipped) = (charges.exempt, charges.skipped);
         Self { policies, outcome, exempt, judgements, governing, skipped }
     }
 
     /// The answer.
     pub fn outcome(&self) -> Outcome {
         self.outcome
+    }
+
+    /// The policies that it was decided by, which may have been replaced since.
+    pub fn policies(&self) -> &Arc<PolicySet> {
+        &self.policies
     }
 
     /// Whether the request may go on.

@@ -22,13 +22,14 @@ pub fn router<S: Store + 'static>(node: Arc<Node<S>>) -> Router {
         .with_state(node)
 }
 
-/// 200 while requests are taken, 503 from the moment that a stop is asked for.
+/// 200 while requests are taken, 503 from the moment that a stop is asked for. Policies that were refused are
+/// told of and change nothing: the node decides by those that it has.
 async fn readyz<S: Store>(State(node): State<Arc<Node<S>>>) -> Response {
-    if node.is_ready() {
-        (StatusCode::OK, "ready\n").into_response()
-    } else {
-        (StatusCode::SERVICE_UNAVAILABLE, "stopping\n").into_response()
+    if !node.is_ready() {
+        return (StatusCode::SERVICE_UNAVAILABLE, "stopping\n").into_response();
     }
+    let detail = node.refused_policies().map(|why| format!("older policies are in force: {why}\n"));
+    (StatusCode::OK, format!("ready\n{}", detail.unwrap_or_default())).into_response()
 }
 
 async fn metrics<S: Store>(State(node): State<Arc<Node<S>>>) -> Response {

@@ -7,6 +7,7 @@ pub mod logs;
 
 mod listener;
 mod node;
+mod reload;
 mod settings;
 mod shutdown;
 mod source;
@@ -14,7 +15,8 @@ mod telemetry;
 
 pub use listener::Listener;
 pub use node::Node;
+pub use reload::Reloader;
 pub use settings::{Address, LogFormat, RawSettings, Settings, SettingsError, StoreSetting};
 pub use shutdown::Shutdown;
-pub use source::{LoadError, PolicySource};
+pub use source::{Content, LoadError, PolicySource, log_warnings};
 pub use telemetry::Telemetry;

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use arc_swap::ArcSwapOption;
 use weir_core::{Limiter, PolicySet, Request, Store, UnknownDomain, UnknownDomainAt, Verdict};
 
 use crate::shutdown::Shutdown;
-use crate::telemetry::Telemetry;
+use crate::telemetry::{ReloadOutcome, Telemetry};
 
 /// What the doors of a node share.
 #[derive(Debug)]
@@ -14,12 +15,14 @@ pub struct Node<S> {
     limiter: Limiter<S>,
     telemetry: Telemetry,
     shutdown: Shutdown,
+    /// What is wrong with the policies as they are written, while older ones are in force.
+    refused: ArcSwapOption<String>,
 }
 
 impl<S: Store> Node<S> {
     /// A node that decides by this limiter until `shutdown` is asked for.
     pub fn new(limiter: Limiter<S>, telemetry: Telemetry, shutdown: Shutdown) -> Self {
-        Self { limiter, telemetry, shutdown }
+        Self { limiter, telemetry, shutdown, refused: ArcSwapOption::empty() }
     }
 
     /// [`Limiter::check`], taken note of.
@@ -62,8 +65,32 @@ impl<S: Store> Node<S> {
     }
 
     /// The policies in force.
-    pub fn policies(&self) -> &Arc<PolicySet> {
+    pub fn policies(&self) -> Arc<PolicySet> {
         self.limiter.policies()
+    }
+
+    /// Takes other policies from now on. Counters and metrics of those that stay go on.
+    pub fn replace(&self, policies: Arc<PolicySet>) {
+        self.telemetry.replace(policies.clone());
+        self.limiter.replace(policies);
+        self.policies_are_good();
+        self.telemetry.reloaded(ReloadOutcome::Taken);
+    }
+
+    /// Takes note that the policies as they are written are those in force.
+    pub fn policies_are_good(&self) {
+        self.refused.store(None);
+    }
+
+    /// Takes note that the policies as they are written cannot be taken, and why.
+    pub fn policies_are_refused(&self, why: String) {
+        self.refused.store(Some(Arc::new(why)));
+        self.telemetry.reloaded(ReloadOutcome::Refused);
+    }
+
+    /// Why the policies as they are written are not in force; `None` where they are.
+    pub fn refused_policies(&self) -> Option<Arc<String>> {
+        self.refused.load_full()
     }
 
     /// The metrics.

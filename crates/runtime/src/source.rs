@@ -2,7 +2,9 @@
 
 use std::fs::File;
 use std::io::Read as _;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use thiserror::Error;
 use weir_core::file::{self, Loaded, Options, Report};
@@ -44,19 +46,56 @@ impl PolicySource {
         }
     }
 
-    /// Reads and settles the policies.
+    /// Reads what is written there.
     ///
     /// # Errors
     ///
-    /// The file cannot be read, or has mistakes.
-    pub fn load(&self, options: &Options) -> Result<Loaded, LoadError> {
+    /// The file cannot be read.
+    pub fn read(&self) -> Result<Content, LoadError> {
         let bytes = match self {
             Self::File(path) => {
                 read(path).map_err(|reason| LoadError::Unreadable { path: path.clone(), reason })?
             }
             Self::Example => EXAMPLE.as_bytes().to_vec(),
         };
-        file::load(&self.name(), &bytes, options).map_err(LoadError::Broken)
+        Ok(Content(bytes.into()))
+    }
+
+    /// Whether it gives its content once and no second time, as a pipe does.
+    pub fn is_read_once(&self) -> bool {
+        let is_pipe = |path: &PathBuf| path.metadata().is_ok_and(|found| found.file_type().is_fifo());
+        matches!(self, Self::File(path) if is_pipe(path))
+    }
+
+    /// Settles what was read.
+    ///
+    /// # Errors
+    ///
+    /// It has mistakes.
+    pub fn settle(&self, Content(bytes): &Content, options: &Options) -> Result<Loaded, LoadError> {
+        file::load(&self.name(), bytes, options).map_err(LoadError::Broken)
+    }
+}
+
+/// What is written at a source, to be settled, and to be compared with what is written there later.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Content(Arc<[u8]>);
+
+impl LoadError {
+    /// What is wrong, in one line.
+    pub fn brief(&self) -> String {
+        match self {
+            Self::Unreadable { .. } => self.to_string(),
+            Self::Broken(report) => report.brief(),
+        }
+    }
+}
+
+/// Logs what is allowed but looks like a mistake.
+pub fn log_warnings(loaded: &Loaded, source: &str) {
+    for problem in loaded.warnings.problems() {
+        let (line, column) = loaded.warnings.place(problem);
+        tracing::warn!(source, line, column, hint = problem.hint, "{}", problem.message);
     }
 }
 
@@ -74,12 +113,15 @@ mod tests {
     use super::*;
 
     fn error(path: &str) -> String {
-        PolicySource::File(path.into()).load(&Options::new(KeySecret::new([1; 16]))).unwrap_err().to_string()
+        let source = PolicySource::File(path.into());
+        let options = Options::new(KeySecret::new([1; 16]));
+        source.read().and_then(|content| source.settle(&content, &options)).unwrap_err().to_string()
     }
 
     #[test]
     fn the_example_loads() {
-        let loaded = PolicySource::Example.load(&Options::new(KeySecret::new([1; 16]))).unwrap();
+        let (source, options) = (PolicySource::Example, Options::new(KeySecret::new([1; 16])));
+        let loaded = source.settle(&source.read().unwrap(), &options).unwrap();
         assert_eq!(loaded.policies.domain(), "credit-api");
     }
 

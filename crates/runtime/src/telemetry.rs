@@ -8,8 +8,10 @@ mod per_policy;
 use std::sync::Arc;
 use std::time::Duration;
 
-use prometheus_client::encoding::text;
+use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use weir_core::{Layer, PolicySet, Verdict};
@@ -24,6 +26,29 @@ const LATENCY_BUCKETS: [f64; 15] = [
     0.25, 1.0,
 ];
 
+/// What a look at the policies brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReloadOutcome {
+    /// Others are in force.
+    Taken,
+    /// They have mistakes or could not be read; the old ones stay in force.
+    Refused,
+}
+
+impl ReloadOutcome {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Taken => "taken",
+            Self::Refused => "refused",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ReloadLabel {
+    outcome: &'static str,
+}
+
 /// The metrics of a node.
 #[derive(Debug)]
 pub struct Telemetry {
@@ -33,6 +58,8 @@ pub struct Telemetry {
     exempt: Counter,
     unknown_domain: Counter,
     bad_requests: Counter,
+    reloads: Family<ReloadLabel, Counter>,
+    broken: Gauge,
 }
 
 impl Telemetry {
@@ -49,7 +76,11 @@ impl Telemetry {
         registry.register("unknown_domain", help, unknown_domain.clone());
         registry.register("bad_requests", "Requests that could not be understood", bad_requests.clone());
         registry.register_collector(Box::new(Held::new(stats)));
-        Self { registry, policies, decision_seconds, exempt, unknown_domain, bad_requests }
+        let (reloads, broken) = (Family::<ReloadLabel, Counter>::default(), Gauge::default());
+        registry.register("policy_reloads", "Looks at the policies that found something", reloads.clone());
+        let help = "1 while the policies as they are written were refused, and older ones are in force";
+        registry.register("policies_refused", help, broken.clone());
+        Self { registry, policies, decision_seconds, exempt, unknown_domain, bad_requests, reloads, broken }
     }
 
     /// Takes note of a verdict.
@@ -59,6 +90,18 @@ impl Telemetry {
             self.exempt.inc();
         }
         self.policies.decided(verdict, layer);
+    }
+
+    /// Counts for these policies from now on.
+    pub fn replace(&self, policies: Arc<PolicySet>) {
+        self.policies.replace(policies);
+    }
+
+    /// Takes note of what a look at the policies brought.
+    pub fn reloaded(&self, outcome: ReloadOutcome) {
+        self.reloads.get_or_create(&ReloadLabel { outcome: outcome.as_str() }).inc();
+        let is_broken = i64::from(outcome == ReloadOutcome::Refused);
+        self.broken.set(is_broken);
     }
 
     /// Takes note of a request of an unknown domain.

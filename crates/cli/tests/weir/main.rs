@@ -4,6 +4,7 @@
 
 mod documents;
 mod node;
+mod reload;
 mod serve;
 mod validate;
 

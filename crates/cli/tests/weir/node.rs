@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, ChildStderr, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -12,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) struct Node {
     child: Child,
-    log: BufReader<ChildStderr>,
+    log: Receiver<String>,
     pub(crate) http: SocketAddr,
     pub(crate) admin: SocketAddr,
 }
@@ -31,7 +32,7 @@ impl Node {
         let fixed = ["serve", "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-format", "json"];
         let mut command = super::weir(&[&fixed[..], args].concat());
         let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-        let log = BufReader::new(child.stderr.take().unwrap());
+        let log = lines_of(child.stderr.take().unwrap());
         let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
         Self { child, log, http: nowhere, admin: nowhere }
     }
@@ -40,18 +41,31 @@ impl Node {
     pub(crate) fn logged(&mut self, message: &str) -> Value {
         let mut seen = String::new();
         loop {
-            let start = seen.len();
-            assert!(self.log.read_line(&mut seen).unwrap() > 0, "the log ended without {message:?}:\n{seen}");
-            if let Ok(event) = serde_json::from_str::<Value>(&seen[start..])
+            let Ok(line) = self.log.recv_timeout(PATIENCE) else {
+                panic!("no {message:?} in the log:\n{seen}")
+            };
+            if let Ok(event) = serde_json::from_str::<Value>(&line)
                 && event["message"] == message
             {
                 return event;
             }
+            seen = seen + &line + "\n";
         }
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The resident memory of the node.
+    pub(crate) fn resident_kilobytes(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+
     pub(crate) fn terminate(&self) {
-        let pid = self.child.id().to_string();
+        let pid = self.id().to_string();
         assert!(std::process::Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
     }
 
@@ -65,12 +79,18 @@ impl Node {
     }
 
     pub(crate) fn post(&self, path: &str, body: &str) -> (u16, Value) {
-        let length = body.len();
-        let head = format!("POST {path} HTTP/1.1\r\nhost: weir\r\ncontent-type: application/json\r\n");
-        let reply =
-            exchange(self.http, format!("{head}content-length: {length}\r\nconnection: close\r\n\r\n{body}"));
+        let reply = post(self.http, path, body);
         (reply.status, serde_json::from_str(&reply.body).unwrap())
     }
+}
+
+/// The lines of a log, as they come. The thread that reads them ends with the log.
+fn lines_of(log: ChildStderr) -> Receiver<String> {
+    let (line, lines) = channel();
+    std::thread::spawn(move || {
+        BufReader::new(log).lines().map_while(Result::ok).all(|text| line.send(text).is_ok());
+    });
+    lines
 }
 
 impl Drop for Node {
@@ -89,6 +109,12 @@ pub(crate) struct Reply {
 
 pub(crate) fn get(address: SocketAddr, path: &str) -> Reply {
     exchange(address, format!("GET {path} HTTP/1.1\r\nhost: weir\r\nconnection: close\r\n\r\n"))
+}
+
+pub(crate) fn post(address: SocketAddr, path: &str, body: &str) -> Reply {
+    let length = body.len();
+    let head = format!("POST {path} HTTP/1.1\r\nhost: weir\r\ncontent-type: application/json\r\n");
+    exchange(address, format!("{head}content-length: {length}\r\nconnection: close\r\n\r\n{body}"))
 }
 
 pub(crate) fn connect(address: SocketAddr) -> TcpStream {

@@ -115,6 +115,15 @@ impl Report {
         texts.join("\n\n")
     }
 
+    /// The first problem in one line, with its place, and how many more there are.
+    pub fn brief(&self) -> String {
+        let Some(problem) = self.problems.first() else { return self.name.clone() };
+        let (line, column) = self.place(problem);
+        let more = self.problems.len() - 1;
+        let more = if more == 0 { String::new() } else { format!(" (and {more} more)") };
+        format!("{}:{line}:{column}: {}{more}", self.name, printable(&problem.message))
+    }
+
     /// Shows the line in which the problem starts; a whole block underlined tells nothing.
     fn render_one(&self, problem: &Problem, level: Severity, renderer: &Renderer) -> String {
         let level = match level {

@@ -59,11 +59,7 @@ impl PolicySet {
 
     /// The rules that keys are counted by.
     pub fn rules(&self) -> Vec<Rule> {
-        let rule = |policy: &Policy| match policy.allowance {
-            Allowance::Limited(rule) => Some(rule),
-            Allowance::Unlimited => None,
-        };
-        self.policies().iter().filter_map(rule).collect()
+        self.policies().iter().filter_map(Policy::rule).collect()
     }
 
     /// The policy with this index, as charges and verdicts name it.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -33,8 +34,20 @@ struct DegradedLabels {
     posture: &'static str,
 }
 
+/// The counters of the policies in force. Those of policies that were replaced stay, and go on where a policy
+/// of their name comes back.
 #[derive(Debug)]
-pub(super) struct PerPolicy(Vec<Counters>);
+pub(super) struct PerPolicy {
+    families: Families,
+    table: ArcSwap<Table>,
+}
+
+/// The counters of one set of policies, by index.
+#[derive(Debug)]
+struct Table {
+    of: Arc<PolicySet>,
+    counters: Vec<Counters>,
+}
 
 #[derive(Debug)]
 struct Counters {
@@ -46,7 +59,7 @@ struct Counters {
     degraded: Counter,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Families {
     decisions: Family<DecisionLabels, Counter>,
     would_block: Family<PolicyLabel, Counter>,
@@ -67,12 +80,30 @@ impl PerPolicy {
         registry.register("charged", "Units charged, refused requests not counted", families.charged.clone());
         let help = "Answers given by posture because the store did not answer";
         registry.register("degraded", help, families.degraded.clone());
-        Self(policies.policies().iter().map(|policy| families.counters(policy)).collect())
+        let table = ArcSwap::from_pointee(families.table(policies.clone()));
+        Self { families, table }
+    }
+
+    /// Counts for these policies from now on.
+    pub(super) fn replace(&self, policies: Arc<PolicySet>) {
+        self.table.store(Arc::new(self.families.table(policies)));
     }
 
     pub(super) fn decided(&self, verdict: &Verdict, layer: Layer) {
+        let table = self.table.load();
+        if Arc::ptr_eq(&table.of, verdict.policies()) {
+            table.decided(verdict, layer);
+        } else {
+            // It was decided around a reload, by policies that are replaced, or not known here yet.
+            self.families.table(verdict.policies().clone()).decided(verdict, layer);
+        }
+    }
+}
+
+impl Table {
+    fn decided(&self, verdict: &Verdict, layer: Layer) {
         for (_, judgement) in verdict.judgements() {
-            let Some(counters) = self.0.get(judgement.policy) else { continue };
+            let Some(counters) = self.counters.get(judgement.policy) else { continue };
             let by_layer = counters.decisions.get(layer as usize);
             if let Some(counter) = by_layer.and_then(|outcomes| outcomes.get(judgement.outcome() as usize)) {
                 counter.inc();
@@ -82,16 +113,21 @@ impl PerPolicy {
                 counters.degraded.inc();
             }
         }
-        for counters in verdict.would_block().filter_map(|index| self.0.get(index)) {
+        for counters in verdict.would_block().filter_map(|index| self.counters.get(index)) {
             counters.would_block.inc();
         }
-        for counters in verdict.skipped_indices().iter().filter_map(|&index| self.0.get(index)) {
+        for counters in verdict.skipped_indices().iter().filter_map(|&index| self.counters.get(index)) {
             counters.missing.inc();
         }
     }
 }
 
 impl Families {
+    fn table(&self, of: Arc<PolicySet>) -> Table {
+        let counters = of.policies().iter().map(|policy| self.counters(policy)).collect();
+        Table { of, counters }
+    }
+
     fn counters(&self, policy: &Policy) -> Counters {
         let name = || policy.name.to_string();
         let decisions = Layer::ALL.map(|layer| {

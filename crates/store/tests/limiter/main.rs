@@ -6,6 +6,7 @@ mod costs;
 mod keys;
 mod matching;
 mod postures;
+mod reload;
 mod verdicts;
 
 use std::sync::Arc;
