@@ -121,6 +121,15 @@ impl<T: Recycled> FromIterator<T> for List<T> {
     }
 }
 
+impl<'a, T: Recycled> IntoIterator for &'a List<T> {
+    type Item = &'a T;
+    type IntoIter = std::slice::Iter<'a, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
 impl<T: Recycled + Clone> Clone for List<T> {
     fn clone(&self) -> Self {
         self.iter().cloned().collect()
