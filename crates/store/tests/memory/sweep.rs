@@ -4,7 +4,7 @@ use super::*;
 
 #[tokio::test]
 async fn m01_keys_fall_to_nothing_after_each_round_and_debts_are_kept() {
-    const KEYS: usize = 100_000;
+    const KEYS: usize = 1_000_000;
     let small = Small::new(MemoryLimits::default());
     let monthly = rule(1_000, Algorithm::FixedWindow, 10, secs(30 * 86_400));
     small.take("debtor", monthly, 10).await;
