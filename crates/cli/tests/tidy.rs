@@ -42,7 +42,8 @@ fn files(folder: &Path, endings: &[&str]) -> Vec<(String, String)> {
 }
 
 fn sources() -> Vec<(String, String)> {
-    files(&root().join("crates"), &[".rs"])
+    let folders = ["crates", "fuzz", "bench"];
+    folders.iter().flat_map(|folder| files(&root().join(folder), &[".rs"])).collect()
 }
 
 #[test]

@@ -28,10 +28,19 @@ impl AttributeKind {
     }
 }
 
-/// Names and sources of the attributes that policies mention.
+/// An attribute that policies use.
+#[derive(Debug)]
+struct Attribute {
+    name: Box<str>,
+    /// Where it is found if it is not given itself.
+    source: Option<Box<str>>,
+    kind: AttributeKind,
+}
+
+/// Names and sources of the attributes that policies mention. Sources are declared before any is used.
 #[derive(Debug, Default)]
 pub(crate) struct Attributes {
-    names: Vec<Box<str>>,
+    used: Vec<Attribute>,
     ids: HashMap<Box<str>, AttributeId>,
     /// `attributes: { tenant: header.x-tenant-id }`: where a door that sees HTTP finds an attribute.
     sources: BTreeMap<Box<str>, Box<str>>,
@@ -48,19 +57,20 @@ impl Attributes {
         if let Some(known) = self.ids.get(name) {
             return Some(*known);
         }
-        let id = u16::try_from(self.names.len()).ok().map(AttributeId)?;
-        self.names.push(name.into());
+        let id = u16::try_from(self.used.len()).ok().map(AttributeId)?;
+        let (source, kind) = (self.sources.get(name).cloned(), self.kind(name));
+        self.used.push(Attribute { name: name.into(), source, kind });
         self.ids.insert(name.into(), id);
         Some(id)
     }
 
     pub(crate) fn name(&self, id: AttributeId) -> &str {
-        self.names.get(usize::from(id.0)).map_or("", |name| name)
+        self.used.get(usize::from(id.0)).map_or("", |attribute| &attribute.name)
     }
 
     /// The names that policies use, each with its source where one is declared.
     pub(crate) fn with_sources(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
-        self.names.iter().map(|name| (&**name, self.source_of(name)))
+        self.used.iter().map(|attribute| (&*attribute.name, attribute.source.as_deref()))
     }
 
     /// The source declared for `name`.
@@ -79,10 +89,11 @@ impl Attributes {
 
     /// Looks up everything that any policy could ask for.
     pub(crate) fn resolve<'a>(&self, descriptor: &Descriptor<'a>) -> Values<'a> {
-        let at_source = |name: &str| self.source_of(name).and_then(|source| descriptor.text(source));
-        let text = |name: &str| descriptor.text(name).or_else(|| at_source(name));
-        let value = |name: &str| text(name).map(|text| Value::normal(self.kind(name), text));
-        Values(self.names.iter().map(|name| value(name)).collect())
+        let value = |Attribute { name, source, kind }: &Attribute| {
+            let at_source = || source.as_ref().and_then(|source| descriptor.text(source));
+            descriptor.text(name).or_else(at_source).map(|text| Value::normal(*kind, text))
+        };
+        Values(self.used.iter().map(value).collect())
     }
 }
 
