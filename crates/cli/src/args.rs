@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use weir_core::file::Options;
 use weir_runtime::RawSettings;
 
 /// A distributed rate limiter: one policy file, exact, explainable.
@@ -93,6 +94,15 @@ pub(crate) struct ValidateArgs {
     /// The file that is in force, to tell whose usage would be kept
     #[arg(long, value_name = "OLD")]
     pub(crate) against: Option<PathBuf>,
+    /// The largest limit of a `sliding_log`, as the nodes have it
+    #[arg(
+        long,
+        value_name = "UNITS",
+        env = "WEIR_LOG_LIMIT_MAX",
+        default_value_t = Options::LOG_LIMIT_MAX,
+        value_parser = clap::value_parser!(u64).range(1..=1 << 24)
+    )]
+    pub(crate) log_limit_max: u64,
     /// How the result is written
     #[arg(long, value_enum, value_name = "FORM", default_value_t = Output::Text)]
     pub(crate) output: Output,

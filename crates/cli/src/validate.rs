@@ -16,10 +16,12 @@ use crate::args::{Output, ValidateArgs};
 use crate::{FAILED, NO, complain, say};
 
 pub(crate) fn run(args: &ValidateArgs) -> ExitCode {
-    let old = match args.against.as_deref().map(load).transpose() {
+    // Nothing is counted, so any secret will do, as long as it is the same for all files.
+    let options = Options { log_limit_max: args.log_limit_max, ..Options::new(KeySecret::new([0; 16])) };
+    let old = match args.against.as_deref().map(|file| load(file, &options)).transpose() {
         Ok(old) => old.map(|loaded| loaded.policies),
         Err(error) => {
-            complain(&format!("{error}\n\nweir: --against: nothing to compare with"));
+            complain(&format!("weir: --against: {error}"));
             return ExitCode::from(FAILED);
         }
     };
@@ -27,7 +29,7 @@ pub(crate) fn run(args: &ValidateArgs) -> ExitCode {
     let mut results = Vec::new();
     let mut unreadable = None;
     for file in &args.files {
-        let loaded = match load(file) {
+        let loaded = match load(file, &options) {
             Ok(loaded) => Ok(loaded),
             Err(LoadError::Broken(report)) => Err(report),
             Err(error) => {
@@ -50,10 +52,9 @@ pub(crate) fn run(args: &ValidateArgs) -> ExitCode {
     unreadable.unwrap_or(code)
 }
 
-/// Nothing is counted, so any secret will do, as long as it is the same for all files.
-fn load(file: &Path) -> Result<Loaded, LoadError> {
+fn load(file: &Path, options: &Options) -> Result<Loaded, LoadError> {
     let source = PolicySource::File(file.into());
-    source.settle(&source.read()?, &Options::new(KeySecret::new([0; 16])))
+    source.settle(&source.read()?, options)
 }
 
 fn text(file: &Path, loaded: &Result<Loaded, Report>, old: Option<&PolicySet>) -> String {
@@ -77,7 +78,7 @@ fn text(file: &Path, loaded: &Result<Loaded, Report>, old: Option<&PolicySet>) -
             }
             if let Some(old) = old {
                 lines.push("  instead of the other file:".into());
-                lines.extend(against::text(policies, old).into_iter().map(|line| format!("  {line}")));
+                lines.extend(against::text(policies, old));
             }
             lines.join("\n")
         }

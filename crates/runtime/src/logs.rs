@@ -13,7 +13,8 @@ use crate::settings::LogFormat;
 ///
 /// The directives cannot be read.
 pub fn start(format: LogFormat, directives: &str) -> Result<(), ParseError> {
-    let filter = EnvFilter::builder().parse(directives)?;
+    // What the file watcher tells of itself concerns nobody who runs a node.
+    let filter = EnvFilter::builder().parse(format!("notify=off,{directives}"))?;
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     let text = match format {
         LogFormat::Text => true,

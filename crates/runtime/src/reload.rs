@@ -49,10 +49,15 @@ impl<S: Store + 'static> Reloader<S> {
             loop {
                 tokio::select! {
                     () = shutdown.asked() => return,
-                    _ = told.recv() => self.look(true).await,
+                    _ = told.recv() => {
+                        watch = Watch::start(&self.source);
+                        self.look(true).await;
+                    }
                     () = watch.noticed() => look_at = look_at.min(Instant::now() + SETTLE),
                     () = sleep_until(look_at) => {
                         look_at = Instant::now() + LOOK_EVERY;
+                        // Before the look, so that nothing falls between the two.
+                        watch = Watch::start(&self.source);
                         self.look(false).await;
                     }
                 }
@@ -94,7 +99,7 @@ impl<S: Store + 'static> Reloader<S> {
         let (policies, domain) = (loaded.policies.policies().len(), loaded.policies.domain().to_owned());
         self.node.replace(loaded.policies);
         self.seen = content;
-        tracing::info!(source = self.source.name(), policies, domain, ?anew, "policies reloaded");
+        tracing::info!(source = self.source.name(), policies, domain, anew, "policies reloaded");
     }
 
     /// Says once what is wrong, and again to one who asked.
@@ -110,10 +115,10 @@ impl<S: Store + 'static> Reloader<S> {
 }
 
 /// The policies whose counters begin anew.
-fn begun_anew(new: &PolicySet, old: &PolicySet) -> Vec<String> {
+fn begun_anew(new: &PolicySet, old: &PolicySet) -> String {
     let name = |usage: Usage<'_>| match usage {
         Usage::Anew { policy, .. } => Some(policy.name.to_string()),
         Usage::Kept(_) | Usage::Gone(_) => None,
     };
-    new.changes_from(old).into_iter().filter_map(name).collect()
+    new.changes_from(old).into_iter().filter_map(name).collect::<Vec<_>>().join(", ")
 }

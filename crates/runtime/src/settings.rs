@@ -119,6 +119,12 @@ impl RawSettings {
     /// The first setting that cannot hold: which one, why, and what to do.
     pub fn settle(self) -> Result<Settings, SettingsError> {
         let log_limit_max = number("log-limit-max", &self.log_limit_max, 1, 1 << 24)? as u64;
+        let log_entries = number("memory-log-entries", &self.memory_log_entries, 1_000, 1_000_000_000)?;
+        if log_limit_max > log_entries as u64 {
+            let problem =
+                format!("a log of that size needs as many --memory-log-entries, and there are {log_entries}");
+            return Err(refuse("log-limit-max", &self.log_limit_max, problem));
+        }
         let policy_options = Options { secret: self.key_secret()?, log_limit_max };
         Ok(Settings {
             http: address("http", &self.http)?,
@@ -126,7 +132,7 @@ impl RawSettings {
             store: store(&self.store)?,
             memory: MemoryLimits {
                 keys: number("memory-keys", &self.memory_keys, 1_000, 1_000_000_000)?,
-                log_entries: number("memory-log-entries", &self.memory_log_entries, 1_000, 1_000_000_000)?,
+                log_entries,
             },
             policy_options,
             admits_unknown_domains: word(

@@ -77,6 +77,10 @@ impl Telemetry {
         registry.register("bad_requests", "Requests that could not be understood", bad_requests.clone());
         registry.register_collector(Box::new(Held::new(stats)));
         let (reloads, broken) = (Family::<ReloadLabel, Counter>::default(), Gauge::default());
+        for outcome in [ReloadOutcome::Taken, ReloadOutcome::Refused] {
+            // A counter that is there from the start can be seen to rise.
+            reloads.get_or_create_owned(&ReloadLabel { outcome: outcome.as_str() });
+        }
         registry.register("policy_reloads", "Looks at the policies that found something", reloads.clone());
         let help = "1 while the policies as they are written were refused, and older ones are in force";
         registry.register("policies_refused", help, broken.clone());

@@ -12,7 +12,8 @@ use smallvec::SmallVec;
 use weir_core::{Answer, Answers, Batch, Key, Operation, Rule, StateRef, Steps, Store, decide_group};
 
 use crate::clock::{Clock, SystemClock};
-use shard::{Cap, Place, Shard};
+use logs::Entries;
+use shard::{Place, Shard};
 use shares::Shares;
 use sweeper::Sweeper;
 
@@ -33,7 +34,7 @@ const SWEEP_PARTS: usize = 64;
 pub struct MemoryLimits {
     /// Keys, at 40 to 64 bytes each. Beyond it, new keys of a policy share 4,096 partitions.
     pub keys: usize,
-    /// Entries of all sliding logs together, at 16 bytes each.
+    /// Entries of all sliding logs together, at 16 bytes each. A log has room for four in any case.
     pub log_entries: usize,
 }
 
@@ -59,6 +60,8 @@ pub struct MemoryStats {
     pub evicted: u64,
     /// Charges to a shared partition for want of room, since the start.
     pub overflowed: u64,
+    /// Entries of logs that were merged with the next one for want of memory, since the start.
+    pub merged: u64,
 }
 
 /// Keys and their states, in shards that are locked one by one.
@@ -80,6 +83,8 @@ pub struct MemoryStore<C = SystemClock> {
 #[derive(Debug)]
 struct Shared<C> {
     shards: Box<[Padded<Mutex<Shard>>]>,
+    /// Of all logs.
+    entries: Arc<Entries>,
     shares: Shares,
     clock: C,
 }
@@ -122,10 +127,11 @@ impl<C: Clock> MemoryStore<C> {
     pub fn with(clock: C, limits: MemoryLimits) -> Self {
         let shards = (limits.keys / SHARD_KEYS_MIN).clamp(1, SHARDS_MAX);
         let shards = if shards.is_power_of_two() { shards } else { shards.next_power_of_two() / 2 };
-        let share = |of: usize, i: usize| of / shards + usize::from(i < of % shards);
-        let cap = |i| Cap { keys: share(limits.keys, i), log_entries: share(limits.log_entries, i) };
-        let shards = (0..shards).map(|i| Padded(Mutex::new(Shard::new(cap(i))))).collect();
-        Self { shared: Arc::new(Shared { shards, shares: Shares::default(), clock }), sweeper: None }
+        let part = |i: usize| limits.keys / shards + usize::from(i < limits.keys % shards);
+        let entries = Arc::new(Entries::new(limits.log_entries));
+        let shard = |i| Padded(Mutex::new(Shard::new(part(i), entries.clone())));
+        let shards = (0..shards).map(shard).collect();
+        Self { shared: Arc::new(Shared { shards, entries, shares: Shares::default(), clock }), sweeper: None }
     }
 
     /// Lets every key go that has expired.
@@ -135,16 +141,18 @@ impl<C: Clock> MemoryStore<C> {
 
     /// What is held, and what became of the rest.
     pub fn stats(&self) -> MemoryStats {
-        self.shared.shards.iter().fold(MemoryStats::default(), |sum, shard| {
+        let nothing = MemoryStats { log_entries: self.shared.entries.held(), ..MemoryStats::default() };
+        self.shared.shards.iter().fold(nothing, |sum, shard| {
             let shard = lock(shard);
             let counts = shard.counts();
             MemoryStats {
                 keys: sum.keys + shard.keys(),
                 partitions: sum.partitions + shard.partitions(),
-                log_entries: sum.log_entries + shard.log_entries(),
+                log_entries: sum.log_entries,
                 expired: sum.expired + counts.expired,
                 evicted: sum.evicted + counts.evicted,
                 overflowed: sum.overflowed + counts.overflowed,
+                merged: sum.merged + counts.merged,
             }
         })
     }

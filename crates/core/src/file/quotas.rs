@@ -148,7 +148,8 @@ fn window(written: WindowText, terms: Terms<'_>, anchor: Option<&str>) -> Result
         (WindowText::Calendar(unit), zone) => match Calendar::new(unit, zone.unwrap_or("UTC"), anchor) {
             Ok(calendar) => Ok(Window::Calendar(calendar)),
             Err(error @ CalendarError::AnchoredDay) => {
-                complain(error.to_string(), "leave it out").map_err(Fault::Anchor)
+                complain(error.to_string(), "leave it out, or write a policy of its own for the day")
+                    .map_err(Fault::Anchor)
             }
             // What is no zone or date was reported where it is written.
             Err(CalendarError::Zone(_) | CalendarError::Anchor(_)) => {

@@ -170,8 +170,7 @@ pub(super) fn decode<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a str, Report>
     let whole =
         |message: String, hint: &str| Report::new(name, "", vec![Problem::new(&(0..0), message).hint(hint)]);
     if bytes.len() > super::SIZE_MAX {
-        let message =
-            format!("the file has {} bytes, more than the {} allowed", bytes.len(), super::SIZE_MAX);
+        let message = format!("the file has more than the {} bytes allowed", super::SIZE_MAX);
         return Err(whole(message, "is this the right file?"));
     }
     std::str::from_utf8(bytes).map_err(|error| {

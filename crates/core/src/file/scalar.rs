@@ -243,11 +243,15 @@ fn window(text: &str) -> Result<WindowText, Complaint> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, unit) = text.split_at(digits);
     match (number, unit) {
-        ("", _) => complain("this is not a window", FORM),
         (_, "") => complain("the window has no unit", FORM),
         (_, "m" | "mo") => complain(
             format!("`{unit}` could be minutes or months"),
             format!("write `{number}min` for minutes; `month` for months"),
+        ),
+        ("", _) => complain("this is not a window", FORM),
+        (_, unit) if CalendarUnit::parse(unit).is_some() => complain(
+            format!("a calendar window is one `{unit}`"),
+            "leave the number out, or write days: `30d`",
         ),
         _ => match UNITS.iter().find(|(name, _)| *name == unit) {
             Some((_, millis)) => match number.parse::<u64>().ok().and_then(|n| n.checked_mul(*millis)) {

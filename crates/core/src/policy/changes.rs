@@ -29,7 +29,7 @@ impl PolicySet {
                 Some(before) if before.policy_id() == policy.policy_id() => Usage::Kept(policy),
                 before => Usage::Anew { policy, because: before.and_then(|b| self.reason(policy, old, b)) },
             });
-        let is_gone = |before: &&Policy| self.counting().all(|policy| policy.name != before.name);
+        let is_gone = |before: &&Policy| self.policies().iter().all(|policy| policy.name != before.name);
         mine.chain(old.counting().filter(is_gone).map(Usage::Gone)).collect()
     }
 

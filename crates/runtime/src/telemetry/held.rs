@@ -37,6 +37,7 @@ impl Collector for Held {
         for (name, help, value) in [
             ("keys_expired", "Keys that expired and went", stats.expired),
             ("keys_evicted", "Keys that had expired and made room for a new one", stats.evicted),
+            ("log_entries_merged", "Entries of sliding logs merged for want of room", stats.merged),
             ("overflow_charges", "Charges to a shared partition for want of room", stats.overflowed),
         ] {
             let counter = ConstCounter::new(value);

@@ -1,19 +1,49 @@
-//! The logs of one shard: a table beside the slots, with a limit of its own.
+//! The logs of one shard: a table beside the slots. All shards share one limit.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use weir_core::{Log, LogChange};
 
-/// Logs by number, and how many entries there is memory for in all of them.
-#[derive(Debug, Default)]
+/// Entries that there is memory for in all logs of a store, and how many there may be.
+#[derive(Debug)]
+pub(super) struct Entries {
+    held: AtomicUsize,
+    max: usize,
+}
+
+impl Entries {
+    pub(super) const fn new(max: usize) -> Self {
+        Self { held: AtomicUsize::new(0), max }
+    }
+
+    pub(super) fn held(&self) -> usize {
+        self.held.load(Ordering::Relaxed)
+    }
+
+    fn reserve(&self, more: usize) -> bool {
+        let fits = |held: usize| held.checked_add(more).filter(|sum| *sum <= self.max);
+        self.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok()
+    }
+
+    /// Counts `are` entries where `were` had been counted.
+    fn count(&self, were: usize, are: usize) {
+        self.held.fetch_add(are, Ordering::Relaxed);
+        self.held.fetch_sub(were, Ordering::Relaxed);
+    }
+}
+
+/// Logs by number.
+#[derive(Debug)]
 pub(super) struct Logs {
     by_number: Vec<Log>,
     free: Vec<usize>,
-    entries: usize,
+    entries: Arc<Entries>,
 }
 
 impl Logs {
-    /// Entries that there is memory for.
-    pub(super) const fn entries(&self) -> usize {
-        self.entries
+    pub(super) const fn new(entries: Arc<Entries>) -> Self {
+        Self { by_number: Vec::new(), free: Vec::new(), entries }
     }
 
     pub(super) fn get(&self, number: u64) -> Option<&Log> {
@@ -23,7 +53,7 @@ impl Logs {
     /// A new log that begins as a copy of another, or empty.
     pub(super) fn begin(&mut self, from: Option<u64>) -> u64 {
         let log = from.and_then(|from| self.get(from)).cloned().unwrap_or_default();
-        self.entries += log.capacity();
+        self.entries.count(0, log.capacity());
         let number = self.free.pop().unwrap_or(self.by_number.len());
         match self.by_number.get_mut(number) {
             Some(place) => *place = log,
@@ -32,21 +62,25 @@ impl Logs {
         number as u64
     }
 
-    /// Does what was decided. Where all entries together would pass `entries_max`, this log grows no more.
-    pub(super) fn apply(&mut self, number: u64, change: LogChange, entries_max: usize) {
+    /// Does what was decided. Where all entries together would pass their limit, this log grows no more, and
+    /// merges its latest entries. Returns whether it did.
+    pub(super) fn apply(&mut self, number: u64, change: LogChange) -> bool {
         let log = usize::try_from(number).ok().and_then(|number| self.by_number.get_mut(number));
-        let Some(log) = log else { return };
+        let Some(log) = log else { return false };
         let had = log.capacity();
-        // A full log doubles when it grows.
-        let may_grow = self.entries + had.max(4) <= entries_max;
-        log.apply(change, if may_grow { usize::MAX } else { had });
-        self.entries = self.entries - had + log.capacity();
+        // It doubles when it grows; a log without any memory gets its least in any case.
+        let wanted = if log.is_full() { had } else { 0 };
+        let is_granted = self.entries.reserve(wanted);
+        let is_merged = log.apply(change, if is_granted { usize::MAX } else { had });
+        let counted = if is_granted { had + wanted } else { had };
+        self.entries.count(counted, log.capacity());
+        is_merged
     }
 
     pub(super) fn end(&mut self, number: u64) {
         let Ok(place) = usize::try_from(number) else { return };
         if let Some(log) = self.by_number.get_mut(place) {
-            self.entries -= log.capacity();
+            self.entries.count(log.capacity(), 0);
             *log = Log::default();
             self.free.push(place);
         }

@@ -1,8 +1,10 @@
 //! One shard: slots and logs under one lock, within their cap.
 
+use std::sync::Arc;
+
 use weir_core::{Change, Key, Op, Operation, PolicyId, Rule, RuleId, State, StateRef, Timestamp};
 
-use super::logs::Logs;
+use super::logs::{Entries, Logs};
 use super::shares::{ByPolicy, Shares};
 use super::table::{Slot, Table, Tag};
 
@@ -10,15 +12,6 @@ use super::table::{Slot, Table, Tag};
 const PARTITIONS: u32 = 4_096;
 /// How many slots are looked at, before a key without a place is told that there is none.
 const LOOK_FOR_ROOM: usize = 32;
-
-/// How much a shard may hold.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Cap {
-    /// Keys with a place of their own. Shared partitions come on top: at most 4,096 a policy in all shards.
-    pub(super) keys: usize,
-    /// Entries of logs.
-    pub(super) log_entries: usize,
-}
 
 /// What has happened in a shard.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,11 +22,14 @@ pub(super) struct Counts {
     pub(super) evicted: u64,
     /// Charges to a shared partition, for want of room.
     pub(super) overflowed: u64,
+    /// Entries of logs that were merged for want of memory.
+    pub(super) merged: u64,
 }
 
 #[derive(Debug)]
 pub(super) struct Shard {
-    cap: Cap,
+    /// Keys with a place of their own. Shared partitions come on top: at most 4,096 a policy in all shards.
+    cap: usize,
     table: Table,
     logs: Logs,
     /// Keys with a place of their own.
@@ -56,8 +52,8 @@ pub(super) enum Place {
 }
 
 impl Shard {
-    pub(super) fn new(cap: Cap) -> Self {
-        let (table, logs) = (Table::default(), Logs::default());
+    pub(super) fn new(cap: usize, entries: Arc<Entries>) -> Self {
+        let (table, logs) = (Table::default(), Logs::new(entries));
         let (own, counts) = (ByPolicy::default(), Counts::default());
         Self { cap, table, logs, own, partitions: 0, cursor: 0, counts }
     }
@@ -73,10 +69,6 @@ impl Shard {
 
     pub(super) const fn slots(&self) -> usize {
         self.table.slots()
-    }
-
-    pub(super) const fn log_entries(&self) -> usize {
-        self.logs.entries()
     }
 
     pub(super) const fn counts(&self) -> Counts {
@@ -195,7 +187,7 @@ impl Shard {
             Change::Put(state) => slot.state = state,
             Change::Log(change) => {
                 let State([number, _]) = slot.state;
-                self.logs.apply(number, change, self.cap.log_entries);
+                self.counts.merged += u64::from(self.logs.apply(number, change));
             }
             Change::Keep | Change::Clear => {}
         }
@@ -208,7 +200,7 @@ impl Shard {
             Change::Log(change) => {
                 let from = from.and_then(|position| self.table.get(position)).map(|slot| slot.state.0[0]);
                 let number = self.logs.begin(from);
-                self.logs.apply(number, change, self.cap.log_entries);
+                self.counts.merged += u64::from(self.logs.apply(number, change));
                 State([number, 0])
             }
             Change::Keep | Change::Clear => return,
@@ -230,15 +222,15 @@ impl Shard {
     /// Whether a new key of this policy may have a place of its own. Eviction forgives no debt: only what has
     /// expired makes room.
     fn has_room(&mut self, policy: PolicyId, now: Timestamp, shares: &Shares) -> bool {
-        if self.keys() >= self.cap.keys {
+        if self.keys() >= self.cap {
             self.counts.evicted += self.sweep_some(LOOK_FOR_ROOM, now);
         }
         // Half of the cap at most is reserved, so below that there is always room.
         let is_free = |shard: &Self| {
-            let owed = shares.owed_to_others(policy, shard.cap.keys, &shard.own);
-            shard.keys() + owed < shard.cap.keys
+            let owed = shares.owed_to_others(policy, shard.cap, &shard.own);
+            shard.keys() + owed < shard.cap
         };
-        self.keys() < self.cap.keys / 2 || is_free(self)
+        self.keys() < self.cap / 2 || is_free(self)
     }
 
     /// Looks at so many slots and drops what has expired.

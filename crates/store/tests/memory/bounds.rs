@@ -64,9 +64,23 @@ async fn logs_have_a_cap_of_their_own_and_never_hold_less_than_was_charged() {
     for i in 0..200 {
         assert!(small.is_denied(&format!("log/{i}"), log).await);
     }
+    assert!(small.store.stats().merged > 0, "and it is told");
     small.clock.advance(secs(60));
     small.store.sweep();
     assert_eq!((small.store.stats().keys, small.store.stats().log_entries), (0, 0));
+}
+
+#[tokio::test]
+async fn one_log_may_use_all_the_room_of_logs() {
+    let small = Small::new(MemoryLimits { log_entries: 20_000, ..MemoryLimits::default() });
+    let log = rule(1, Algorithm::SlidingLog, 10_000, secs(60));
+    for _ in 0..10_000 {
+        small.take("log", log, 1).await;
+        small.clock.advance(Span::from_nanos(1));
+    }
+    assert_eq!(small.store.stats().merged, 0);
+    small.clock.advance(Span::from_nanos(60_000_000_000 - 10_000));
+    assert_eq!(small.take("log", log, 0).await.remaining, 1, "exact to the tick");
 }
 
 #[tokio::test]

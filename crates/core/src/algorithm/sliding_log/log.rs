@@ -47,15 +47,22 @@ impl Log {
         self.entries.capacity()
     }
 
+    /// Whether another entry would need more memory.
+    pub fn is_full(&self) -> bool {
+        self.entries.len() == self.entries.capacity()
+    }
+
     /// Does what was decided. Where a new instant would take more than `entries_max` entries, the last one
-    /// is moved forward to it instead: what it held then stays in view longer, never shorter.
-    pub fn apply(&mut self, change: LogChange, entries_max: usize) {
+    /// is moved forward to it instead: what it held then stays in view longer, never shorter. Returns whether
+    /// that was done.
+    pub fn apply(&mut self, change: LogChange, entries_max: usize) -> bool {
+        let mut is_merged = false;
         if let Some(last_gone) = change.keep_from.checked_sub(1) {
             self.before = self.total(last_gone);
             self.entries.drain(..change.keep_from.min(self.entries.len()));
         }
         match change.edit {
-            Edit::Add { at, cost } => self.add(at, cost, entries_max),
+            Edit::Add { at, cost } => is_merged = self.add(at, cost, entries_max),
             Edit::Remove { at, amount } => {
                 if let Ok(i) = self.entries.binary_search_by_key(&at, |entry| entry.at) {
                     self.lower(i, amount);
@@ -72,14 +79,22 @@ impl Log {
         if self.entries.capacity() / 8 > self.entries.len() {
             self.entries.shrink_to(self.entries.len() * 2);
         }
+        is_merged
     }
 
-    fn add(&mut self, at: Timestamp, cost: u64, entries_max: usize) {
+    fn add(&mut self, at: Timestamp, cost: u64, entries_max: usize) -> bool {
         let total = self.total_of_all().wrapping_add(cost);
         let is_full = self.entries.len() >= entries_max.max(1);
         match self.entries.back_mut() {
-            Some(last) if last.at == at || is_full => *last = Entry { at, total },
-            _ => self.entries.push_back(Entry { at, total }),
+            Some(last) if last.at == at || is_full => {
+                let is_merged = last.at != at;
+                *last = Entry { at, total };
+                is_merged
+            }
+            _ => {
+                self.entries.push_back(Entry { at, total });
+                false
+            }
         }
     }
 
