@@ -47,7 +47,10 @@ pub(crate) fn run(args: ServeArgs) -> Result<ExitCode> {
     let node = Arc::new(Node::new(limiter, telemetry, shutdown.clone()));
     let reloader = Reloader::new(node.clone(), source.clone(), settings.policy_options.clone(), content);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(serve(node, reloader, &settings, &shutdown, &source))?;
+    let served = runtime.block_on(serve(node, reloader, &settings, &shutdown, &source));
+    // A policy file on a file system that hangs is not waited for.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    served?;
     Ok(ExitCode::SUCCESS)
 }
 

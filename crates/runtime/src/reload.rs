@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 use weir_core::file::{Loaded, Options};
 use weir_core::{PolicySet, Store, Usage};
 
@@ -17,6 +17,10 @@ use watch::Watch;
 
 /// A writer is given so long to finish before the file is looked at.
 const SETTLE: Duration = Duration::from_millis(200);
+/// One who never stops writing is not waited for longer.
+const SETTLE_MAX: Duration = Duration::from_secs(5);
+/// A file system that takes longer has failed.
+const READ_MAX: Duration = Duration::from_secs(10);
 /// Without any notice, the file is looked at so often: some file systems tell nothing.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
 
@@ -43,22 +47,23 @@ impl<S: Store + 'static> Reloader<S> {
     /// The system does not let this process listen to signals.
     pub fn run(mut self, shutdown: Shutdown) -> std::io::Result<()> {
         let mut told = signal(SignalKind::hangup())?;
-        let mut watch = Watch::start(&self.source);
         tokio::spawn(async move {
-            let mut look_at = Instant::now() + LOOK_EVERY;
+            // Something may have changed between the first reading and now.
+            let mut watch = Watch::start(&self.source);
+            let mut look_at = Instant::now() + SETTLE;
+            let mut at_latest = None;
             loop {
                 tokio::select! {
                     () = shutdown.asked() => return,
-                    _ = told.recv() => {
-                        watch = Watch::start(&self.source);
-                        self.look(true).await;
+                    _ = told.recv() => watch = self.look(true).await,
+                    () = watch.noticed() => {
+                        // Each notice puts the look off: somebody is still writing. But not for ever.
+                        let latest = *at_latest.get_or_insert(Instant::now() + SETTLE_MAX);
+                        look_at = (Instant::now() + SETTLE).min(latest);
                     }
-                    () = watch.noticed() => look_at = look_at.min(Instant::now() + SETTLE),
                     () = sleep_until(look_at) => {
-                        look_at = Instant::now() + LOOK_EVERY;
-                        // Before the look, so that nothing falls between the two.
-                        watch = Watch::start(&self.source);
-                        self.look(false).await;
+                        (look_at, at_latest) = (Instant::now() + LOOK_EVERY, None);
+                        watch = self.look(false).await;
                     }
                 }
             }
@@ -66,30 +71,42 @@ impl<S: Store + 'static> Reloader<S> {
         Ok(())
     }
 
-    /// Looks at the source, and takes what is new and good. One who asked is answered in any case.
-    async fn look(&mut self, is_asked: bool) {
-        if self.source.is_read_once() {
-            if is_asked {
+    /// Looks at the source, and takes what is new and good. One who asked is answered in any case. Returns what
+    /// tells of later changes.
+    async fn look(&mut self, is_asked: bool) -> Watch {
+        let (source, options, seen) = (self.source.clone(), self.options.clone(), self.seen.clone());
+        // Reading and settling may take a while; requests do not wait for it.
+        let looking = tokio::task::spawn_blocking(move || {
+            // Before it is read, so that nothing falls between the two.
+            let watch = Watch::start(&source);
+            let looked = match source.read_again() {
+                Ok(None) => Looked::ReadOnce,
+                Ok(Some(content)) if Some(&content) == seen.as_ref() && !is_asked => Looked::Same,
+                Ok(Some(content)) => Looked::Found(source.settle(&content, &options), Some(content)),
+                Err(error) => Looked::Found(Err(error), None),
+            };
+            (watch, looked)
+        });
+        let (watch, looked) = match timeout(READ_MAX, looking).await {
+            Ok(Ok(done)) => done,
+            Ok(Err(error)) => {
+                tracing::error!(%error, "looking at the policies failed");
+                return Watch::nothing();
+            }
+            Err(_) => (Watch::nothing(), Looked::Found(Err(self.source.takes_too_long()), None)),
+        };
+        match looked {
+            Looked::Found(Ok(loaded), content) => self.take(loaded, content),
+            Looked::Found(Err(error), content) => self.refuse(&error, content, is_asked),
+            Looked::ReadOnce if is_asked => {
                 tracing::warn!(
                     source = self.source.name(),
                     "a pipe is read once; the policies stay as they are"
                 );
             }
-            return;
+            Looked::ReadOnce | Looked::Same => {}
         }
-        let (source, options, seen) = (self.source.clone(), self.options.clone(), self.seen.clone());
-        // Reading and settling may take a while; requests do not wait for it.
-        let looked = tokio::task::spawn_blocking(move || match source.read() {
-            Ok(content) if Some(&content) == seen.as_ref() && !is_asked => None,
-            Ok(content) => Some((source.settle(&content, &options), Some(content))),
-            Err(error) => Some((Err(error), None)),
-        });
-        match looked.await {
-            Ok(Some((Ok(loaded), content))) => self.take(loaded, content),
-            Ok(Some((Err(error), content))) => self.refuse(&error, content, is_asked),
-            Ok(None) => {}
-            Err(error) => tracing::error!(%error, "looking at the policies failed"),
-        }
+        watch
     }
 
     fn take(&mut self, loaded: Loaded, content: Option<Content>) {
@@ -112,6 +129,16 @@ impl<S: Store + 'static> Reloader<S> {
         }
         self.seen = content;
     }
+}
+
+/// What a look found.
+enum Looked {
+    /// What was seen last.
+    Same,
+    /// A pipe, which has nothing more to say.
+    ReadOnce,
+    /// Other content, if it could be read, and what it means.
+    Found(Result<Loaded, LoadError>, Option<Content>),
 }
 
 /// The policies whose counters begin anew.

@@ -61,10 +61,19 @@ impl PolicySource {
         Ok(Content(bytes.into()))
     }
 
-    /// Whether it gives its content once and no second time, as a pipe does.
-    pub fn is_read_once(&self) -> bool {
+    /// Reads what is written there now; `None` for a pipe, which gives its content once and no second time.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read.
+    pub fn read_again(&self) -> Result<Option<Content>, LoadError> {
         let is_pipe = |path: &PathBuf| path.metadata().is_ok_and(|found| found.file_type().is_fifo());
-        matches!(self, Self::File(path) if is_pipe(path))
+        if matches!(self, Self::File(path) if is_pipe(path)) { Ok(None) } else { self.read().map(Some) }
+    }
+
+    /// What is told of a file that cannot be read in time.
+    pub fn takes_too_long(&self) -> LoadError {
+        LoadError::Unreadable { path: self.name().into(), reason: std::io::ErrorKind::TimedOut.into() }
     }
 
     /// Settles what was read.

@@ -33,6 +33,8 @@ pub struct SystemClock {
     checked: AtomicU64,
     /// The counter was found to run ahead, and is left alone.
     is_unsound: AtomicBool,
+    /// What was told last by a counter that ran ahead: time stands still until it is reached.
+    told: AtomicU64,
 }
 
 /// How often the clock catches up, in nanoseconds.
@@ -54,6 +56,7 @@ impl SystemClock {
             missed: AtomicU64::new(0),
             checked: AtomicU64::new(0),
             is_unsound: AtomicBool::new(false),
+            told: AtomicU64::new(0),
         }
     }
 
@@ -69,10 +72,20 @@ impl SystemClock {
             return;
         }
         let elapsed = self.elapsed();
-        let missed = self.missed.fetch_max(elapsed.saturating_sub(counted), Ordering::Relaxed);
+        // The counter is read after the clock: whatever holds this thread up in between is not counted twice,
+        // only caught up with later.
+        let missed = elapsed.saturating_sub(self.counted());
+        let missed = missed.max(self.missed.fetch_max(missed, Ordering::Relaxed));
+        // What was read before the clock can be ahead of it only if the counter is.
         if counted.saturating_add(missed) > elapsed.saturating_add(CHECK_AFTER) {
+            self.told.fetch_max(counted.saturating_add(missed), Ordering::Relaxed);
             self.is_unsound.store(true, Ordering::Relaxed);
         }
+    }
+
+    fn counted(&self) -> u64 {
+        let counted = self.counter.delta_as_nanos(self.counted_from, self.counter.raw());
+        counted - (counted >> SLOWED_BY)
     }
 }
 
@@ -84,14 +97,13 @@ impl Default for SystemClock {
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        let counted = self.counter.delta_as_nanos(self.counted_from, self.counter.raw());
-        let counted = counted - (counted >> SLOWED_BY);
+        let counted = self.counted();
         let checked = self.checked.load(Ordering::Relaxed);
         if counted.abs_diff(checked) >= CHECK_AFTER {
             self.catch_up(counted, checked);
         }
         let elapsed = if self.is_unsound.load(Ordering::Relaxed) {
-            self.elapsed()
+            self.elapsed().max(self.told.load(Ordering::Relaxed))
         } else {
             counted.saturating_add(self.missed.load(Ordering::Relaxed))
         };

@@ -13,7 +13,7 @@ use weir_core::{Answer, Answers, Batch, Key, Operation, Rule, StateRef, Steps, S
 
 use crate::clock::{Clock, SystemClock};
 use logs::Entries;
-use shard::{Place, Shard};
+use shard::{Place, Room, Shard};
 use shares::Shares;
 use sweeper::Sweeper;
 
@@ -177,13 +177,17 @@ impl<C: Clock> Shared<C> {
         let place = shard.find(operation);
         let state = shard.state(place, operation.rule);
         let step = operation.rule.decide(state, operation.op, now);
-        let key = shard.write(operation, place, step.change, now, &self.shares);
+        let room = Room { shares: &self.shares, to_be_made: Some(now) };
+        let key = shard.write(operation, place, step.change, room);
         operation.answer(&step, key)
     }
 
     fn apply_several(&self, group: &mut [Operation], answers: &mut Answers) {
         let mut held = self.locked(group);
         let now = self.clock.now();
+        for (_, shard) in &mut held {
+            shard.make_room(group.len(), now, &self.shares);
+        }
         let mut places: SmallVec<[(usize, Place); INLINE]> = SmallVec::new();
         for operation in &mut *group {
             let at = self.position(&held, operation.key);
@@ -198,7 +202,8 @@ impl<C: Clock> Shared<C> {
         decide_group(group, |i| state(i).unwrap_or(StateRef::Fresh), now, &mut steps);
         for ((operation, (at, place)), step) in group.iter().zip(&places).zip(&steps) {
             let Some((_, shard)) = held.get_mut(*at) else { continue };
-            let key = shard.write(operation, *place, step.change, now, &self.shares);
+            let room = Room { shares: &self.shares, to_be_made: None };
+            let key = shard.write(operation, *place, step.change, room);
             answers.push(operation.answer(step, key));
         }
     }
@@ -224,11 +229,11 @@ impl<C: Clock> Shared<C> {
     }
 
     fn sweep(&self, part: usize) {
-        let now = self.clock.now();
+        let (now, in_force) = (self.clock.now(), self.shares.in_force());
         for shard in self.shards.iter().skip(part).step_by(SWEEP_PARTS) {
             let mut left = lock(shard).slots();
             while left > 0 {
-                lock(shard).sweep(SWEEP_SLOTS, now);
+                lock(shard).sweep(SWEEP_SLOTS, now, &in_force);
                 left = left.saturating_sub(SWEEP_SLOTS);
             }
         }
@@ -248,7 +253,7 @@ impl<C: Clock> Store for MemoryStore<C> {
     }
 
     fn in_force(&self, rules: &[Rule]) {
-        self.shared.shares.reserve_for(rules.iter().map(|rule| rule.policy));
+        self.shared.shares.reserve_for(rules);
     }
 }
 

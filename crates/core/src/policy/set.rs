@@ -7,7 +7,7 @@ use super::attributes::{Attributes, Values};
 use super::charges::{Charge, Charges, Demand};
 use super::costs::{CostRule, cost_in};
 use super::when::When;
-use super::{Allowance, KeyPart, OnMissing, Policy};
+use super::{Allowance, KeyPart, Mode, OnMissing, Policy};
 use crate::address;
 use crate::key::{Key, KeyBuilder};
 use crate::request::{Request, Value};
@@ -57,9 +57,9 @@ impl PolicySet {
         &self.0.policies
     }
 
-    /// The rules that keys are counted by.
+    /// The rules that keys are counted by; those of policies that are off count nothing.
     pub fn rules(&self) -> Vec<Rule> {
-        self.policies().iter().filter_map(Policy::rule).collect()
+        self.policies().iter().filter(|policy| policy.mode != Mode::Off).filter_map(Policy::rule).collect()
     }
 
     /// The policy with this index, as charges and verdicts name it.

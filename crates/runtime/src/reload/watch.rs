@@ -23,15 +23,19 @@ impl Watch {
     /// Watches the source as it lies now, as far as the system can; where it cannot, that is logged, and the
     /// file is looked at now and then. A directory may be replaced, so this is done anew for every look.
     pub(super) fn start(source: &PolicySource) -> Self {
-        let nothing = Self { notices: None, _watcher: None };
-        let PolicySource::File(path) = source else { return nothing };
+        let PolicySource::File(path) = source else { return Self::nothing() };
         match watch(path) {
             Ok((watcher, notices)) => Self { notices: Some(notices), _watcher: Some(watcher) },
             Err(error) => {
                 tracing::debug!(%error, "the policy file is not watched, only looked at now and then");
-                nothing
+                Self::nothing()
             }
         }
+    }
+
+    /// Tells of nothing.
+    pub(super) const fn nothing() -> Self {
+        Self { notices: None, _watcher: None }
     }
 
     /// Waits until something happened.
@@ -58,7 +62,9 @@ fn watch(file: &Path) -> notify::Result<(RecommendedWatcher, Receiver<()>)> {
     };
     let mut watcher = notify::recommended_watcher(tell)?;
     for directory in on_the_way_to(file) {
-        watcher.watch(&directory, RecursiveMode::NonRecursive)?;
+        if let Err(error) = watcher.watch(&directory, RecursiveMode::NonRecursive) {
+            tracing::debug!(%error, directory = %directory.display(), "not watched");
+        }
     }
     Ok((watcher, notices))
 }

@@ -22,16 +22,25 @@ impl Entries {
     }
 
     fn reserve(&self, more: usize) -> bool {
+        if more == 0 {
+            return true;
+        }
         let fits = |held: usize| held.checked_add(more).filter(|sum| *sum <= self.max);
         self.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok()
     }
 
     /// Counts `are` entries where `were` had been counted.
     fn count(&self, were: usize, are: usize) {
-        self.held.fetch_add(are, Ordering::Relaxed);
-        self.held.fetch_sub(were, Ordering::Relaxed);
+        if are > were {
+            self.held.fetch_add(are - were, Ordering::Relaxed);
+        } else if were > are {
+            self.held.fetch_sub(were - are, Ordering::Relaxed);
+        }
     }
 }
+
+/// A log has memory for so many entries in any case.
+const LEAST: usize = 4;
 
 /// Logs by number.
 #[derive(Debug)]
@@ -50,16 +59,24 @@ impl Logs {
         self.by_number.get(usize::try_from(number).ok()?)
     }
 
-    /// A new log that begins as a copy of another, or empty.
-    pub(super) fn begin(&mut self, from: Option<u64>) -> u64 {
-        let log = from.and_then(|from| self.get(from)).cloned().unwrap_or_default();
-        self.entries.count(0, log.capacity());
+    /// A new log that begins as a copy of another, or empty, with what was decided done to it. Where there is
+    /// no room for all of it, it begins with one entry. Returns its number, and whether that was so.
+    pub(super) fn begin(&mut self, from: Option<u64>, change: LogChange) -> (u64, bool) {
+        let mut log = from.and_then(|from| self.get(from)).cloned().unwrap_or_default();
+        log.apply(change, usize::MAX);
+        let is_merged = log.capacity() > LEAST && !self.entries.reserve(log.capacity());
+        if is_merged {
+            log = log.merged();
+        }
+        if is_merged || log.capacity() <= LEAST {
+            self.entries.count(0, log.capacity());
+        }
         let number = self.free.pop().unwrap_or(self.by_number.len());
         match self.by_number.get_mut(number) {
             Some(place) => *place = log,
             None => self.by_number.push(log),
         }
-        number as u64
+        (number as u64, is_merged)
     }
 
     /// Does what was decided. Where all entries together would pass their limit, this log grows no more, and

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use weir_core::{Change, Key, Op, Operation, PolicyId, Rule, RuleId, State, StateRef, Timestamp};
 
 use super::logs::{Entries, Logs};
-use super::shares::{ByPolicy, Shares};
+use super::shares::{ByPolicy, InForce, Shares};
 use super::table::{Slot, Table, Tag};
 
 /// Keys of a policy that find no room share so many partitions.
 const PARTITIONS: u32 = 4_096;
 /// How many slots are looked at, before a key without a place is told that there is none.
 const LOOK_FOR_ROOM: usize = 32;
+/// The same before a group of several, which may need no room at all.
+const LOOK_BEFORE: usize = 8;
 
 /// What has happened in a shard.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,6 +41,14 @@ pub(super) struct Shard {
     /// Where the next sweep goes on.
     cursor: usize,
     counts: Counts,
+}
+
+/// What a new key's place depends on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room<'a> {
+    pub(super) shares: &'a Shares,
+    /// The time now, if room may be made by letting go what has expired; `None` where it was made before.
+    pub(super) to_be_made: Option<Timestamp>,
 }
 
 /// Where a key's state was found. It holds while nothing else is written.
@@ -89,7 +99,6 @@ impl Shard {
         let Some(rule) = slot.rule.and_then(RuleId::rule) else { return place };
         if !rule.counts_like(operation.rule) {
             // A key is one policy's, and its algorithm is part of it. Whoever breaks that begins anew.
-            self.remove(position);
             return Place::None;
         }
         if let Op::Give { .. } = operation.op {
@@ -139,8 +148,7 @@ impl Shard {
         operation: &Operation,
         place: Place,
         change: Change,
-        now: Timestamp,
-        shares: &Shares,
+        room: Room<'_>,
     ) -> Key {
         if change == Change::Keep {
             return operation.key;
@@ -152,20 +160,38 @@ impl Shard {
             Place::Own(position) if is_still_there(position) => Some(position),
             _ => self.table.find(tag),
         };
-        match (own, change) {
-            (Some(position), Change::Clear) => self.remove(position),
-            (Some(position), _) => self.change(position, change),
-            (None, Change::Clear) => {}
-            (None, _) => return self.write_new(operation, change, now, shares),
+        let is_of_rule = |slot: &Slot| slot.rule == Some(operation.rule.id());
+        match own.filter(|position| self.table.get(*position).is_some_and(is_of_rule)) {
+            Some(position) if change == Change::Clear => self.remove(position),
+            Some(position) => self.change(position, change),
+            None => {
+                if let Some(position) = own {
+                    self.remove(position);
+                }
+                if change != Change::Clear {
+                    return self.write_new(operation, change, room);
+                }
+            }
         }
         operation.key
     }
 
-    fn write_new(&mut self, operation: &Operation, change: Change, now: Timestamp, shares: &Shares) -> Key {
+    /// Makes room for so many new keys before any of them is decided. What has expired goes, and nothing that
+    /// is decided later was looked at before.
+    pub(super) fn make_room(&mut self, keys: usize, now: Timestamp, shares: &Shares) {
+        self.make_space(keys, now, shares);
+        if self.keys() + keys > self.cap / 2 {
+            self.counts.evicted += self.sweep_some(LOOK_BEFORE, now, &shares.in_force());
+        }
+    }
+
+    fn write_new(&mut self, operation: &Operation, change: Change, room: Room<'_>) -> Key {
         let (rule, policy) = (operation.rule.id(), operation.rule.policy);
         let common = partition(operation);
-        self.make_space(now);
-        if operation.key != common && self.has_room(policy, now, shares) {
+        if let Some(now) = room.to_be_made {
+            self.make_space(1, now, room.shares);
+        }
+        if operation.key != common && self.has_room(policy, room) {
             let from = if self.partitions == 0 { None } else { self.table.find(Tag::of(common)) };
             self.insert(operation.key, rule, from, change);
             *self.own.entry(policy).or_default() += 1;
@@ -199,8 +225,8 @@ impl Shard {
             Change::Put(state) => state,
             Change::Log(change) => {
                 let from = from.and_then(|position| self.table.get(position)).map(|slot| slot.state.0[0]);
-                let number = self.logs.begin(from);
-                self.counts.merged += u64::from(self.logs.apply(number, change));
+                let (number, is_merged) = self.logs.begin(from, change);
+                self.counts.merged += u64::from(is_merged);
                 State([number, 0])
             }
             Change::Keep | Change::Clear => return,
@@ -208,50 +234,50 @@ impl Shard {
         self.table.insert(Slot { tag: Tag::of(key), rule: Some(rule), state });
     }
 
-    /// Sees to it that the table takes one slot more. What has expired goes before the table grows.
-    fn make_space(&mut self, now: Timestamp) {
-        if !self.table.is_full() {
+    /// Sees to it that the table takes so many slots more. What has expired goes before the table grows.
+    fn make_space(&mut self, keys: usize, now: Timestamp, shares: &Shares) {
+        if !self.table.lacks_room_for(keys) {
             return;
         }
-        self.counts.evicted += self.sweep_some(self.table.slots(), now);
-        if self.table.len() * 3 >= self.table.slots() * 2 {
-            self.table.resize();
+        self.counts.evicted += self.sweep_some(self.table.slots(), now, &shares.in_force());
+        if (self.table.len() + keys) * 3 > self.table.slots() * 2 {
+            self.table.resize(keys);
         }
     }
 
     /// Whether a new key of this policy may have a place of its own. Eviction forgives no debt: only what has
     /// expired makes room.
-    fn has_room(&mut self, policy: PolicyId, now: Timestamp, shares: &Shares) -> bool {
-        if self.keys() >= self.cap {
-            self.counts.evicted += self.sweep_some(LOOK_FOR_ROOM, now);
-        }
+    fn has_room(&mut self, policy: PolicyId, room: Room<'_>) -> bool {
         // Half of the cap at most is reserved, so below that there is always room.
-        let is_free = |shard: &Self| {
-            let owed = shares.owed_to_others(policy, shard.cap, &shard.own);
-            shard.keys() + owed < shard.cap
-        };
-        self.keys() < self.cap / 2 || is_free(self)
+        if self.keys() < self.cap / 2 {
+            return true;
+        }
+        let in_force = room.shares.in_force();
+        let is_free =
+            |shard: &Self| shard.keys() + in_force.owed_to_others(policy, shard.cap, &shard.own) < shard.cap;
+        if is_free(self) {
+            return true;
+        }
+        let Some(now) = room.to_be_made else { return false };
+        self.counts.evicted += self.sweep_some(LOOK_FOR_ROOM, now, &in_force);
+        is_free(self)
     }
 
     /// Looks at so many slots and drops what has expired.
-    pub(super) fn sweep(&mut self, slots: usize, now: Timestamp) {
-        self.counts.expired += self.sweep_some(slots, now);
+    pub(super) fn sweep(&mut self, slots: usize, now: Timestamp, in_force: &InForce) {
+        self.counts.expired += self.sweep_some(slots, now, in_force);
         if self.table.is_sparse() {
-            self.table.resize();
+            self.table.resize(0);
         }
     }
 
-    fn sweep_some(&mut self, slots: usize, now: Timestamp) -> u64 {
+    fn sweep_some(&mut self, slots: usize, now: Timestamp, in_force: &InForce) -> u64 {
         let (mut dropped, mut left) = (0, slots.min(self.table.slots()));
         while left > 0 {
             if self.cursor >= self.table.slots() {
                 self.cursor = 0;
             }
-            let is_over = |slot: &Slot| {
-                let rule = slot.rule.and_then(RuleId::rule);
-                rule.is_some_and(|rule| rule.expires(self.state_of(slot, rule)) <= now)
-            };
-            if self.table.get(self.cursor).is_some_and(is_over) {
+            if self.table.get(self.cursor).is_some_and(|slot| self.is_over(slot, now, in_force)) {
                 // What moves up into its place is looked at next.
                 self.remove(self.cursor);
                 dropped += 1;
@@ -261,6 +287,17 @@ impl Shard {
             }
         }
         dropped
+    }
+
+    /// Whether a slot says no more than a fresh one. A quota may have been lowered since it was written: then
+    /// it stays until it has expired by that one too.
+    fn is_over(&self, slot: &Slot, now: Timestamp, in_force: &InForce) -> bool {
+        let Some(rule) = slot.rule.and_then(RuleId::rule) else { return false };
+        let is_over = rule.expires(self.state_of(slot, rule)) <= now;
+        is_over
+            && in_force.instead_of(rule).is_none_or(|changed| {
+                rule.keeps_log() || changed.expires(StateRef::Cell(&changed.rebase(&slot.state, rule))) <= now
+            })
     }
 
     fn remove(&mut self, position: usize) {

@@ -53,9 +53,9 @@ impl Table {
         self.lines.len() * 2
     }
 
-    /// Whether another key would make the table too full to be searched quickly.
-    pub(super) const fn is_full(&self) -> bool {
-        (self.len + 1) * 5 > self.slots() * 4
+    /// Whether so many more keys would make the table too full to be searched quickly.
+    pub(super) const fn lacks_room_for(&self, more: usize) -> bool {
+        (self.len + more) * 5 > self.slots() * 4
     }
 
     /// Whether most of the table's memory is of no use.
@@ -85,7 +85,7 @@ impl Table {
         None
     }
 
-    /// Adds a key that is not here. There is room: [`Table::is_full`] was asked.
+    /// Adds a key that is not here. There is room: [`Table::lacks_room_for`] was asked.
     pub(super) fn insert(&mut self, slot: Slot) {
         let mut position = home(slot.tag, self.lines.len()) * 2;
         while self.get(position).is_some_and(|slot| slot.rule.is_some()) {
@@ -124,9 +124,9 @@ impl Table {
         }
     }
 
-    /// Makes room for half as many keys again as are held.
-    pub(super) fn resize(&mut self) {
-        let lines = (self.len * 15 / 16 + 1).max(LINES_MIN);
+    /// Makes room for half as many keys again as are held and `more`.
+    pub(super) fn resize(&mut self, more: usize) {
+        let lines = ((self.len + more) * 15 / 16 + 1).max(LINES_MIN);
         let old = std::mem::replace(&mut self.lines, vec![Line([EMPTY; 2]); lines]);
         self.len = 0;
         for slot in old.into_iter().flat_map(|line| line.0).filter(|slot| slot.rule.is_some()) {

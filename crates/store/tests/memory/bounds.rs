@@ -50,6 +50,52 @@ async fn promise_11_only_what_has_expired_makes_room() {
 }
 
 #[tokio::test]
+async fn promise_12_a_sweep_forgives_no_debt_under_a_quota_that_was_lowered() {
+    let small = Small::new(limits(10_000));
+    let slower = rule(1, Algorithm::TokenBucket, 10, secs(86_400));
+    small.take("debtor", bucket(1), 10).await;
+    small.store.in_force(&[slower]);
+    small.clock.advance(secs(61));
+    small.store.sweep();
+    assert!(small.take("debtor", slower, 10).await.outcome == Outcome::Deny);
+    small.clock.advance(secs(86_400));
+    small.store.sweep();
+    assert_eq!(small.store.stats().keys, 0);
+}
+
+#[tokio::test]
+async fn promise_11_what_has_expired_makes_room_also_where_room_is_owed_to_others() {
+    let small = Small::new(limits(4_096));
+    small.store.in_force(&[bucket(1), bucket(2)]);
+    small.flood("first", bucket(1), 10_000).await;
+    small.clock.advance(secs(3_600));
+    let before = small.store.stats();
+    small.flood("second", bucket(1), 1_000).await;
+    let after = small.store.stats();
+    assert!(after.overflowed - before.overflowed < 100, "{before:?} {after:?}");
+}
+
+#[tokio::test]
+async fn keys_that_begin_with_their_partitions_log_stay_within_the_cap_of_entries() {
+    let small = Small::new(MemoryLimits { keys: 200, log_entries: 2_000 });
+    let log = rule(1, Algorithm::SlidingLog, 9_999, secs(60));
+    small.flood("filler", rule(2, Algorithm::FixedWindow, 5, secs(10)), 400).await;
+    let class = |i: u64| Key(u128::from(i + 1) << 70 | 7);
+    for _ in 0..1_000 {
+        small.charge(class(0), log, Op::Take(1)).await;
+        small.clock.advance(Span::from_nanos(1));
+    }
+    small.clock.advance(secs(11));
+    small.store.sweep();
+    for i in 1..200 {
+        let decision = small.charge(class(i), log, Op::Take(1)).await.0;
+        assert_eq!(decision.remaining, 8_998, "it begins where its partition stands");
+    }
+    let stats = small.store.stats();
+    assert!(stats.keys >= 199 && stats.log_entries <= 2_000 + 4 * 200, "{stats:?}");
+}
+
+#[tokio::test]
 async fn logs_have_a_cap_of_their_own_and_never_hold_less_than_was_charged() {
     let small = Small::new(MemoryLimits { keys: 1_000, log_entries: 4_000 });
     let log = rule(1, Algorithm::SlidingLog, 100, secs(60));

@@ -82,6 +82,13 @@ impl Log {
         is_merged
     }
 
+    /// All that is held, as one entry at the last instant: it counts longer, never shorter.
+    #[must_use]
+    pub fn merged(&self) -> Self {
+        let entries: VecDeque<Entry> = self.entries.back().copied().into_iter().collect();
+        Self { entries, before: self.before }
+    }
+
     fn add(&mut self, at: Timestamp, cost: u64, entries_max: usize) -> bool {
         let total = self.total_of_all().wrapping_add(cost);
         let is_full = self.entries.len() >= entries_max.max(1);
