@@ -124,8 +124,9 @@ impl<S: Store + 'static> Reloader<S> {
         let why = error.brief();
         let is_news = self.node.refused_policies().is_none_or(|known| *known != why);
         if is_news || is_asked {
-            tracing::error!(source = self.source.name(), error = %error, "policies refused; the old ones stay in force");
+            // Noted before it is logged: whoever reads the log finds the rest to agree with it.
             self.node.policies_are_refused(why);
+            tracing::error!(source = self.source.name(), error = %error, "policies refused; the old ones stay in force");
         }
         self.seen = content;
     }
