@@ -76,9 +76,10 @@ fn text(file: &Path, loaded: &Result<Loaded, Report>, old: Option<&PolicySet>) -
             if !attributes.is_empty() {
                 lines.push(format!("  attributes that callers give: {}", attributes.join(", ")));
             }
-            if let Some(old) = old {
+            let usage = old.map(|old| against::text(policies, old)).unwrap_or_default();
+            if !usage.is_empty() {
                 lines.push("  instead of the other file:".into());
-                lines.extend(against::text(policies, old));
+                lines.extend(usage);
             }
             lines.join("\n")
         }

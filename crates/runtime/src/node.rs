@@ -73,13 +73,8 @@ impl<S: Store> Node<S> {
     pub fn replace(&self, policies: Arc<PolicySet>) {
         self.telemetry.replace(policies.clone());
         self.limiter.replace(policies);
-        self.policies_are_good();
-        self.telemetry.reloaded(ReloadOutcome::Taken);
-    }
-
-    /// Takes note that the policies as they are written are those in force.
-    pub fn policies_are_good(&self) {
         self.refused.store(None);
+        self.telemetry.reloaded(ReloadOutcome::Taken);
     }
 
     /// Takes note that the policies as they are written cannot be taken, and why.

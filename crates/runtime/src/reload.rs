@@ -48,9 +48,9 @@ impl<S: Store + 'static> Reloader<S> {
     pub fn run(mut self, shutdown: Shutdown) -> std::io::Result<()> {
         let mut told = signal(SignalKind::hangup())?;
         tokio::spawn(async move {
-            // Something may have changed between the first reading and now.
-            let mut watch = Watch::start(&self.source);
-            let mut look_at = Instant::now() + SETTLE;
+            // Each look begins the watch anew. Something may have changed since the first reading, so one is due.
+            let mut watch = Watch::nothing();
+            let mut look_at = Instant::now();
             let mut at_latest = None;
             loop {
                 tokio::select! {

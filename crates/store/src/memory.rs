@@ -13,7 +13,7 @@ use weir_core::{Answer, Answers, Batch, Key, Operation, Rule, StateRef, Steps, S
 
 use crate::clock::{Clock, SystemClock};
 use logs::Entries;
-use shard::{Place, Room, Shard};
+use shard::{Place, Shard};
 use shares::Shares;
 use sweeper::Sweeper;
 
@@ -142,18 +142,15 @@ impl<C: Clock> MemoryStore<C> {
     /// What is held, and what became of the rest.
     pub fn stats(&self) -> MemoryStats {
         let nothing = MemoryStats { log_entries: self.shared.entries.held(), ..MemoryStats::default() };
-        self.shared.shards.iter().fold(nothing, |sum, shard| {
-            let shard = lock(shard);
-            let counts = shard.counts();
-            MemoryStats {
-                keys: sum.keys + shard.keys(),
-                partitions: sum.partitions + shard.partitions(),
-                log_entries: sum.log_entries,
-                expired: sum.expired + counts.expired,
-                evicted: sum.evicted + counts.evicted,
-                overflowed: sum.overflowed + counts.overflowed,
-                merged: sum.merged + counts.merged,
-            }
+        let stats = self.shared.shards.iter().map(|shard| lock(shard).stats());
+        stats.fold(nothing, |sum, part| MemoryStats {
+            keys: sum.keys + part.keys,
+            partitions: sum.partitions + part.partitions,
+            log_entries: sum.log_entries,
+            expired: sum.expired + part.expired,
+            evicted: sum.evicted + part.evicted,
+            overflowed: sum.overflowed + part.overflowed,
+            merged: sum.merged + part.merged,
         })
     }
 }
@@ -174,25 +171,24 @@ impl<C: Clock> Shared<C> {
         };
         let mut shard = lock(shard);
         let now = self.clock.now();
-        let place = shard.find(operation);
+        let mut place = shard.find(operation);
+        if !place.is_own() {
+            shard.make_room(1, now, &self.shares);
+            place = shard.find(operation);
+        }
         let state = shard.state(place, operation.rule);
         let step = operation.rule.decide(state, operation.op, now);
-        let room = Room { shares: &self.shares, to_be_made: Some(now) };
-        let key = shard.write(operation, place, step.change, room);
+        let key = shard.write(operation, place, step.change, &self.shares);
         operation.answer(&step, key)
     }
 
     fn apply_several(&self, group: &mut [Operation], answers: &mut Answers) {
         let mut held = self.locked(group);
         let now = self.clock.now();
-        for (_, shard) in &mut held {
-            shard.make_room(group.len(), now, &self.shares);
-        }
-        let mut places: SmallVec<[(usize, Place); INLINE]> = SmallVec::new();
-        for operation in &mut *group {
-            let at = self.position(&held, operation.key);
-            let shard = held.get_mut(at).map(|(_, shard)| shard);
-            places.push((at, shard.map_or(Place::None, |shard| shard.find(operation))));
+        let mut places = self.places(&mut held, group);
+        if !places.iter().all(|(_, place)| place.is_own()) {
+            held.iter_mut().for_each(|(_, shard)| shard.make_room(group.len(), now, &self.shares));
+            places = self.places(&mut held, group);
         }
         let state = |i: usize| {
             let (at, place) = places.get(i)?;
@@ -202,8 +198,7 @@ impl<C: Clock> Shared<C> {
         decide_group(group, |i| state(i).unwrap_or(StateRef::Fresh), now, &mut steps);
         for ((operation, (at, place)), step) in group.iter().zip(&places).zip(&steps) {
             let Some((_, shard)) = held.get_mut(*at) else { continue };
-            let room = Room { shares: &self.shares, to_be_made: None };
-            let key = shard.write(operation, *place, step.change, room);
+            let key = shard.write(operation, *place, step.change, &self.shares);
             answers.push(operation.answer(step, key));
         }
     }
@@ -217,10 +212,15 @@ impl<C: Clock> Shared<C> {
         indices.into_iter().filter_map(|i| self.shards.get(i).map(|shard| (i, lock(shard)))).collect()
     }
 
-    /// Which of the locked shards is the key's.
-    fn position(&self, held: &Held<'_>, key: Key) -> usize {
-        let index = self.index(key);
-        held.iter().position(|(i, _)| *i == index).unwrap_or_default()
+    /// Where each operation's state is: which of the locked shards, and where in it.
+    fn places(&self, held: &mut Held<'_>, group: &mut [Operation]) -> Places {
+        let place = |operation: &mut Operation| {
+            let index = self.index(operation.key);
+            let at = held.iter().position(|(i, _)| *i == index).unwrap_or_default();
+            let shard = held.get_mut(at).map(|(_, shard)| shard);
+            (at, shard.map_or(Place::None, |shard| shard.find(operation)))
+        };
+        group.iter_mut().map(place).collect()
     }
 
     /// The low bits choose the shard; the slot keeps the high ones.
@@ -256,6 +256,8 @@ impl<C: Clock> Store for MemoryStore<C> {
         self.shared.shares.reserve_for(rules);
     }
 }
+
+type Places = SmallVec<[(usize, Place); INLINE]>;
 
 type Held<'a> = SmallVec<[(usize, MutexGuard<'a, Shard>); INLINE]>;
 

@@ -64,11 +64,12 @@ impl Logs {
     pub(super) fn begin(&mut self, from: Option<u64>, change: LogChange) -> (u64, bool) {
         let mut log = from.and_then(|from| self.get(from)).cloned().unwrap_or_default();
         log.apply(change, usize::MAX);
-        let is_merged = log.capacity() > LEAST && !self.entries.reserve(log.capacity());
+        let is_granted = self.entries.reserve(log.capacity());
+        let is_merged = !is_granted && log.capacity() > LEAST;
         if is_merged {
             log = log.merged();
         }
-        if is_merged || log.capacity() <= LEAST {
+        if !is_granted {
             self.entries.count(0, log.capacity());
         }
         let number = self.free.pop().unwrap_or(self.by_number.len());

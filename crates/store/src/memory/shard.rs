@@ -4,29 +4,15 @@ use std::sync::Arc;
 
 use weir_core::{Change, Key, Op, Operation, PolicyId, Rule, RuleId, State, StateRef, Timestamp};
 
+use super::MemoryStats;
 use super::logs::{Entries, Logs};
 use super::shares::{ByPolicy, InForce, Shares};
 use super::table::{Slot, Table, Tag};
 
 /// Keys of a policy that find no room share so many partitions.
 const PARTITIONS: u32 = 4_096;
-/// How many slots are looked at, before a key without a place is told that there is none.
+/// How many slots are looked at for something expired, before a key without a place is told that there is none.
 const LOOK_FOR_ROOM: usize = 32;
-/// The same before a group of several, which may need no room at all.
-const LOOK_BEFORE: usize = 8;
-
-/// What has happened in a shard.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counts {
-    /// Expired keys that went by themselves.
-    pub(super) expired: u64,
-    /// Expired keys that made room for others.
-    pub(super) evicted: u64,
-    /// Charges to a shared partition, for want of room.
-    pub(super) overflowed: u64,
-    /// Entries of logs that were merged for want of memory.
-    pub(super) merged: u64,
-}
 
 #[derive(Debug)]
 pub(super) struct Shard {
@@ -40,15 +26,8 @@ pub(super) struct Shard {
     partitions: usize,
     /// Where the next sweep goes on.
     cursor: usize,
-    counts: Counts,
-}
-
-/// What a new key's place depends on.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Room<'a> {
-    pub(super) shares: &'a Shares,
-    /// The time now, if room may be made by letting go what has expired; `None` where it was made before.
-    pub(super) to_be_made: Option<Timestamp>,
+    /// What happened; what is held is told when it is asked.
+    counts: MemoryStats,
 }
 
 /// Where a key's state was found. It holds while nothing else is written.
@@ -61,28 +40,30 @@ pub(super) enum Place {
     None,
 }
 
+impl Place {
+    pub(super) const fn is_own(self) -> bool {
+        matches!(self, Self::Own(_))
+    }
+}
+
 impl Shard {
     pub(super) fn new(cap: usize, entries: Arc<Entries>) -> Self {
         let (table, logs) = (Table::default(), Logs::new(entries));
-        let (own, counts) = (ByPolicy::default(), Counts::default());
+        let (own, counts) = (ByPolicy::default(), MemoryStats::default());
         Self { cap, table, logs, own, partitions: 0, cursor: 0, counts }
     }
 
-    /// Keys with a place of their own.
-    pub(super) fn keys(&self) -> usize {
+    fn keys(&self) -> usize {
         self.table.len() - self.partitions
     }
 
-    pub(super) const fn partitions(&self) -> usize {
-        self.partitions
+    /// What is held here and what happened, but for the entries of logs, which all shards share.
+    pub(super) fn stats(&self) -> MemoryStats {
+        MemoryStats { keys: self.keys(), partitions: self.partitions, ..self.counts }
     }
 
     pub(super) const fn slots(&self) -> usize {
         self.table.slots()
-    }
-
-    pub(super) const fn counts(&self) -> Counts {
-        self.counts
     }
 
     /// Finds the state of an operation's key. After a change of quota the slot is brought under the
@@ -148,7 +129,7 @@ impl Shard {
         operation: &Operation,
         place: Place,
         change: Change,
-        room: Room<'_>,
+        shares: &Shares,
     ) -> Key {
         if change == Change::Keep {
             return operation.key;
@@ -169,29 +150,37 @@ impl Shard {
                     self.remove(position);
                 }
                 if change != Change::Clear {
-                    return self.write_new(operation, change, room);
+                    return self.write_new(operation, change, shares);
                 }
             }
         }
         operation.key
     }
 
-    /// Makes room for so many new keys before any of them is decided. What has expired goes, and nothing that
-    /// is decided later was looked at before.
+    /// Makes room for so many new keys, by letting go what has expired and by growing. It is done before
+    /// anything is decided: what was decided on must not go, and [`Shard::find`] has to be asked again.
     pub(super) fn make_room(&mut self, keys: usize, now: Timestamp, shares: &Shares) {
-        self.make_space(keys, now, shares);
-        if self.keys() + keys > self.cap / 2 {
-            self.counts.evicted += self.sweep_some(LOOK_BEFORE, now, &shares.in_force());
+        let is_tight = self.table.lacks_room_for(keys);
+        if !is_tight && self.keys() + keys <= self.unreserved() {
+            return;
+        }
+        let slots = if is_tight { self.table.slots() } else { LOOK_FOR_ROOM };
+        self.counts.evicted += self.sweep_some(slots, now, &shares.in_force());
+        // A little more than needed, or the next key would sweep it all again.
+        if is_tight && self.table.lacks_room_for(keys + self.table.len() / 5) {
+            self.table.resize(keys);
         }
     }
 
-    fn write_new(&mut self, operation: &Operation, change: Change, room: Room<'_>) -> Key {
+    /// Half of the cap at most is reserved: below that there is room for everyone.
+    const fn unreserved(&self) -> usize {
+        self.cap / 2
+    }
+
+    fn write_new(&mut self, operation: &Operation, change: Change, shares: &Shares) -> Key {
         let (rule, policy) = (operation.rule.id(), operation.rule.policy);
         let common = partition(operation);
-        if let Some(now) = room.to_be_made {
-            self.make_space(1, now, room.shares);
-        }
-        if operation.key != common && self.has_room(policy, room) {
+        if operation.key != common && self.has_room(policy, shares) {
             let from = if self.partitions == 0 { None } else { self.table.find(Tag::of(common)) };
             self.insert(operation.key, rule, from, change);
             *self.own.entry(policy).or_default() += 1;
@@ -234,33 +223,11 @@ impl Shard {
         self.table.insert(Slot { tag: Tag::of(key), rule: Some(rule), state });
     }
 
-    /// Sees to it that the table takes so many slots more. What has expired goes before the table grows.
-    fn make_space(&mut self, keys: usize, now: Timestamp, shares: &Shares) {
-        if !self.table.lacks_room_for(keys) {
-            return;
-        }
-        self.counts.evicted += self.sweep_some(self.table.slots(), now, &shares.in_force());
-        if (self.table.len() + keys) * 3 > self.table.slots() * 2 {
-            self.table.resize(keys);
-        }
-    }
-
     /// Whether a new key of this policy may have a place of its own. Eviction forgives no debt: only what has
-    /// expired makes room.
-    fn has_room(&mut self, policy: PolicyId, room: Room<'_>) -> bool {
-        // Half of the cap at most is reserved, so below that there is always room.
-        if self.keys() < self.cap / 2 {
-            return true;
-        }
-        let in_force = room.shares.in_force();
-        let is_free =
-            |shard: &Self| shard.keys() + in_force.owed_to_others(policy, shard.cap, &shard.own) < shard.cap;
-        if is_free(self) {
-            return true;
-        }
-        let Some(now) = room.to_be_made else { return false };
-        self.counts.evicted += self.sweep_some(LOOK_FOR_ROOM, now, &in_force);
-        is_free(self)
+    /// expired made room.
+    fn has_room(&self, policy: PolicyId, shares: &Shares) -> bool {
+        let owed = || shares.in_force().owed_to_others(policy, self.cap, &self.own);
+        self.keys() < self.unreserved() || self.keys() + owed() < self.cap
     }
 
     /// Looks at so many slots and drops what has expired.
@@ -293,8 +260,7 @@ impl Shard {
     /// it stays until it has expired by that one too.
     fn is_over(&self, slot: &Slot, now: Timestamp, in_force: &InForce) -> bool {
         let Some(rule) = slot.rule.and_then(RuleId::rule) else { return false };
-        let is_over = rule.expires(self.state_of(slot, rule)) <= now;
-        is_over
+        rule.expires(self.state_of(slot, rule)) <= now
             && in_force.instead_of(rule).is_none_or(|changed| {
                 rule.keeps_log() || changed.expires(StateRef::Cell(&changed.rebase(&slot.state, rule))) <= now
             })

@@ -41,6 +41,13 @@ pub(super) async fn t05_a_cost_that_overflows_is_never_admitted<F: Fixture>() {
 }
 
 pub(super) async fn t06_very_high_rates<F: Fixture>() {
+    for algorithm in [Algorithm::TokenBucket, Algorithm::LeakyBucket] {
+        very_high_rates::<F>(algorithm).await;
+    }
+}
+
+async fn very_high_rates<F: Fixture>(algorithm: Algorithm) {
+    let bucket = |limit, window, burst| rule(algorithm, limit, window, Some(burst));
     let (f, rule) = (F::at(START).await, bucket(2_000, secs(1), 1));
     for _ in 0..2_000 {
         assert_eq!(take(&f, rule, 1).await.outcome, Outcome::Allow);

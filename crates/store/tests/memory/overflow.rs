@@ -55,7 +55,7 @@ async fn promise_11_lowering_a_key_without_a_place_forgives_no_other_keys_debt()
     let small = full().await;
     homeless(&small).await;
     let before = small.take("homeless", bucket(1), 0).await.remaining;
-    for op in [Op::Reset, Op::Adjust(-10)] {
+    for op in [Op::Reset, Op::Adjust(-10), Op::Adjust(-1)] {
         small.charge(key("homeless"), bucket(1), op).await;
         assert_eq!(small.take("homeless", bucket(1), 0).await.remaining, before);
     }
