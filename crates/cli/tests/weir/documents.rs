@@ -65,6 +65,26 @@ fn every_body_in_the_page_of_the_http_door_is_understood() {
 }
 
 #[test]
+fn cargo_run_means_one_binary_as_the_readme_has_it() {
+    let metadata = std::process::Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    let metadata: serde_json::Value = serde_json::from_slice(&metadata.stdout).unwrap();
+    let is_default = |package: &&serde_json::Value| {
+        metadata["workspace_default_members"].as_array().unwrap().contains(&package["id"])
+    };
+    let packages = metadata["packages"].as_array().unwrap().iter().filter(is_default);
+    let targets = packages.flat_map(|package| package["targets"].as_array().unwrap());
+    let binaries: Vec<&str> = targets
+        .filter(|target| target["kind"][0] == "bin")
+        .map(|target| target["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(binaries, ["weir"]);
+}
+
+#[test]
 fn every_setting_of_serve_is_documented() {
     let page = std::fs::read_to_string(root().join("docs/running.md")).unwrap();
     let (_, help, _) = super::run(&["serve", "--help"]);
