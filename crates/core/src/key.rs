@@ -59,6 +59,10 @@ impl fmt::Debug for KeySecret {
     }
 }
 
+/// What the hash takes at a time.
+const WORD: usize = 8;
+const ZEROS: [u8; WORD] = [0; WORD];
+
 /// Builds keys part by part. Cheap to copy, so that a policy keeps one with its own name already in it.
 #[derive(Clone, Copy)]
 pub struct KeyBuilder(SipHasher13);
@@ -80,16 +84,20 @@ impl KeyBuilder {
     pub(crate) fn tagged(mut self, kind: u16, bytes: &[u8]) -> Self {
         // No value in memory has 2⁴⁸ bytes, so the kind fits above the length.
         let head = (bytes.len() as u64 | u64::from(kind) << 48).to_le_bytes();
-        // One stroke is much faster than two.
+        // Whole words in one stroke are fastest; the length tells the padding from the value.
+        let size = head.len() + bytes.len().next_multiple_of(WORD);
         let mut both = [0; 64];
-        if let Some(both) = both.get_mut(..head.len() + bytes.len()) {
-            let (start, rest) = both.split_at_mut(head.len());
-            start.copy_from_slice(&head);
-            rest.copy_from_slice(bytes);
+        if let Some(both) = both.get_mut(..size)
+            && let Some((start, rest)) = both.split_first_chunk_mut()
+            && let Some(value) = rest.get_mut(..bytes.len())
+        {
+            *start = head;
+            value.copy_from_slice(bytes);
             self.0.write(both);
         } else {
             self.0.write(&head);
             self.0.write(bytes);
+            self.0.write(ZEROS.get(..size - head.len() - bytes.len()).unwrap_or_default());
         }
         self
     }
@@ -129,6 +137,9 @@ mod tests {
         }
         assert_ne!(key(1, &["a", "b", ""]), key(1, &["a", "b"]));
         assert_ne!(key(1, &["a", ""]), key(1, &["", "a"]));
+        for value in ["", "a", "eight888", &"x".repeat(63)] {
+            assert_ne!(key(1, &[value]), key(1, &[&format!("{value}\0")]), "{value:?}");
+        }
     }
 
     #[test]

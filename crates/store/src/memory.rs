@@ -6,8 +6,9 @@ mod shares;
 mod sweeper;
 mod table;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
 use weir_core::{Answer, Answers, Batch, Key, Operation, Rule, StateRef, Steps, Store, decide_group};
 
@@ -17,8 +18,7 @@ use shard::{Place, Shard};
 use shares::Shares;
 use sweeper::Sweeper;
 
-/// Enough that two cores rarely meet in one, and that a table which grows holds up few; each takes two cache
-/// lines when it is empty.
+/// Enough that two cores rarely meet in one, and that a table which grows holds up few.
 const SHARDS_MAX: usize = 1_024;
 /// A shard holds at least so many keys, so that chance fills all of them about alike.
 const SHARD_KEYS_MIN: usize = 256;
@@ -67,7 +67,8 @@ pub struct MemoryStats {
 /// Keys and their states, in shards that are locked one by one.
 ///
 /// The clock is read under the locks of a group, so that what one thread has seen no other decides before.
-/// A standard mutex is right here: it is held for nanoseconds and never across an `await`.
+/// A mutex is right here: it is held for nanoseconds and never across an `await`. A shard is whole after every
+/// step of a group, so what a panicking thread left behind can be used.
 ///
 /// Memory is bounded by [`MemoryLimits`]. Expired keys go by themselves within about ten seconds. A debt is
 /// never forgiven to make room: when a shard is full of keys that owe, a new key is charged to a partition
@@ -89,10 +90,12 @@ struct Shared<C> {
     clock: C,
 }
 
-/// On cache lines of its own, so that locking one shard does not slow its neighbour.
+/// On a cache line of its own, so that locking one shard does not slow its neighbour.
 #[derive(Debug)]
-#[repr(align(128))]
+#[repr(align(64))]
 struct Padded<T>(T);
+
+const _: () = assert!(size_of::<Padded<Mutex<Shard>>>() == 64);
 
 impl MemoryStore {
     /// An empty store on the system's monotonic clock, with the default limits.
@@ -142,7 +145,7 @@ impl<C: Clock> MemoryStore<C> {
     /// What is held, and what became of the rest.
     pub fn stats(&self) -> MemoryStats {
         let nothing = MemoryStats { log_entries: self.shared.entries.held(), ..MemoryStats::default() };
-        let stats = self.shared.shards.iter().map(|shard| lock(shard).stats());
+        let stats = self.shared.shards.iter().map(|shard| shard.0.lock().stats());
         stats.fold(nothing, |sum, part| MemoryStats {
             keys: sum.keys + part.keys,
             partitions: sum.partitions + part.partitions,
@@ -169,16 +172,18 @@ impl<C: Clock> Shared<C> {
         let Some(shard) = self.shards.get(self.index(operation.key)) else {
             return Answer::Unavailable { sent: false };
         };
-        let mut shard = lock(shard);
-        let now = self.clock.now();
+        let mut shard = shard.0.lock();
         let mut place = shard.find(operation);
+        // The processor reads the clock while it waits for the slot.
+        let now = self.clock.now();
         if !place.is_own() {
             shard.make_room(1, now, &self.shares);
             place = shard.find(operation);
         }
         let state = shard.state(place, operation.rule);
         let step = operation.rule.decide(state, operation.op, now);
-        let key = shard.write(operation, place, step.change, &self.shares);
+        let key = shard.write(operation, place, &step.change, &self.shares);
+        drop(shard);
         operation.answer(&step, key)
     }
 
@@ -198,7 +203,7 @@ impl<C: Clock> Shared<C> {
         decide_group(group, |i| state(i).unwrap_or(StateRef::Fresh), now, &mut steps);
         for ((operation, (at, place)), step) in group.iter().zip(&places).zip(&steps) {
             let Some((_, shard)) = held.get_mut(*at) else { continue };
-            let key = shard.write(operation, *place, step.change, &self.shares);
+            let key = shard.write(operation, *place, &step.change, &self.shares);
             answers.push(operation.answer(step, key));
         }
     }
@@ -209,7 +214,7 @@ impl<C: Clock> Shared<C> {
         let mut indices: SmallVec<[usize; INLINE]> = group.iter().map(|o| self.index(o.key)).collect();
         indices.sort_unstable();
         indices.dedup();
-        indices.into_iter().filter_map(|i| self.shards.get(i).map(|shard| (i, lock(shard)))).collect()
+        indices.into_iter().filter_map(|i| self.shards.get(i).map(|shard| (i, shard.0.lock()))).collect()
     }
 
     /// Where each operation's state is: which of the locked shards, and where in it.
@@ -231,9 +236,9 @@ impl<C: Clock> Shared<C> {
     fn sweep(&self, part: usize) {
         let (now, in_force) = (self.clock.now(), self.shares.in_force());
         for shard in self.shards.iter().skip(part).step_by(SWEEP_PARTS) {
-            let mut left = lock(shard).slots();
+            let mut left = shard.0.lock().slots();
             while left > 0 {
-                lock(shard).sweep(SWEEP_SLOTS, now, &in_force);
+                shard.0.lock().sweep(SWEEP_SLOTS, now, &in_force);
                 left = left.saturating_sub(SWEEP_SLOTS);
             }
         }
@@ -260,8 +265,3 @@ impl<C: Clock> Store for MemoryStore<C> {
 type Places = SmallVec<[(usize, Place); INLINE]>;
 
 type Held<'a> = SmallVec<[(usize, MutexGuard<'a, Shard>); INLINE]>;
-
-/// A shard is whole after every step of a group, so what a panicking thread left behind can be used.
-fn lock(shard: &Padded<Mutex<Shard>>) -> MutexGuard<'_, Shard> {
-    shard.0.lock().unwrap_or_else(PoisonError::into_inner)
-}

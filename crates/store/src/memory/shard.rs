@@ -14,16 +14,22 @@ const PARTITIONS: u32 = 4_096;
 /// How many slots are looked at for something expired, before a key without a place is told that there is none.
 const LOOK_FOR_ROOM: usize = 32;
 
+/// What a decision about a known key needs, in one cache line with the lock around it.
 #[derive(Debug)]
 pub(super) struct Shard {
+    table: Table,
+    /// Partitions that hold something.
+    partitions: usize,
+    rest: Box<Rest>,
+}
+
+#[derive(Debug)]
+struct Rest {
     /// Keys with a place of their own. Shared partitions come on top: at most 4,096 a policy in all shards.
     cap: usize,
-    table: Table,
     logs: Logs,
     /// Keys with a place of their own.
     own: ByPolicy,
-    /// Partitions that hold something.
-    partitions: usize,
     /// Where the next sweep goes on.
     cursor: usize,
     /// What happened; what is held is told when it is asked.
@@ -48,9 +54,9 @@ impl Place {
 
 impl Shard {
     pub(super) fn new(cap: usize, entries: Arc<Entries>) -> Self {
-        let (table, logs) = (Table::default(), Logs::new(entries));
         let (own, counts) = (ByPolicy::default(), MemoryStats::default());
-        Self { cap, table, logs, own, partitions: 0, cursor: 0, counts }
+        let rest = Box::new(Rest { cap, logs: Logs::new(entries), own, cursor: 0, counts });
+        Self { table: Table::default(), partitions: 0, rest }
     }
 
     fn keys(&self) -> usize {
@@ -59,7 +65,7 @@ impl Shard {
 
     /// What is held here and what happened, but for the entries of logs, which all shards share.
     pub(super) fn stats(&self) -> MemoryStats {
-        MemoryStats { keys: self.keys(), partitions: self.partitions, ..self.counts }
+        MemoryStats { keys: self.keys(), partitions: self.partitions, ..self.rest.counts }
     }
 
     pub(super) const fn slots(&self) -> usize {
@@ -119,7 +125,7 @@ impl Shard {
             return StateRef::Cell(&slot.state);
         }
         let State([number, _]) = slot.state;
-        self.logs.get(number).map_or(StateRef::Fresh, StateRef::Log)
+        self.rest.logs.get(number).map_or(StateRef::Fresh, StateRef::Log)
     }
 
     /// Applies the change that was decided on what [`Shard::find`] found for the same operation. Returns the
@@ -128,10 +134,10 @@ impl Shard {
         &mut self,
         operation: &Operation,
         place: Place,
-        change: Change,
+        change: &Change,
         shares: &Shares,
     ) -> Key {
-        if change == Change::Keep {
+        if *change == Change::Keep {
             return operation.key;
         }
         let tag = Tag::of(operation.key);
@@ -143,13 +149,13 @@ impl Shard {
         };
         let is_of_rule = |slot: &Slot| slot.rule == Some(operation.rule.id());
         match own.filter(|position| self.table.get(*position).is_some_and(is_of_rule)) {
-            Some(position) if change == Change::Clear => self.remove(position),
+            Some(position) if *change == Change::Clear => self.remove(position),
             Some(position) => self.change(position, change),
             None => {
                 if let Some(position) = own {
                     self.remove(position);
                 }
-                if change != Change::Clear {
+                if *change != Change::Clear {
                     return self.write_new(operation, change, shares);
                 }
             }
@@ -165,7 +171,7 @@ impl Shard {
             return;
         }
         let slots = if is_tight { self.table.slots() } else { LOOK_FOR_ROOM };
-        self.counts.evicted += self.sweep_some(slots, now, &shares.in_force());
+        self.rest.counts.evicted += self.sweep_some(slots, now, &shares.in_force());
         // A little more than needed, or the next key would sweep it all again.
         if is_tight && self.table.lacks_room_for(keys + self.table.len() / 5) {
             self.table.resize(keys);
@@ -174,19 +180,19 @@ impl Shard {
 
     /// Half of the cap at most is reserved: below that there is room for everyone.
     const fn unreserved(&self) -> usize {
-        self.cap / 2
+        self.rest.cap / 2
     }
 
-    fn write_new(&mut self, operation: &Operation, change: Change, shares: &Shares) -> Key {
+    fn write_new(&mut self, operation: &Operation, change: &Change, shares: &Shares) -> Key {
         let (rule, policy) = (operation.rule.id(), operation.rule.policy);
         let common = partition(operation);
         if operation.key != common && self.has_room(policy, shares) {
             let from = if self.partitions == 0 { None } else { self.table.find(Tag::of(common)) };
             self.insert(operation.key, rule, from, change);
-            *self.own.entry(policy).or_default() += 1;
+            *self.rest.own.entry(policy).or_default() += 1;
             return operation.key;
         }
-        self.counts.overflowed += 1;
+        self.rest.counts.overflowed += 1;
         if let Some(position) = self.table.find(Tag::of(common)) {
             self.change(position, change);
         } else {
@@ -196,26 +202,26 @@ impl Shard {
         common
     }
 
-    fn change(&mut self, position: usize, change: Change) {
+    fn change(&mut self, position: usize, change: &Change) {
         let Some(slot) = self.table.get_mut(position) else { return };
-        match change {
+        match *change {
             Change::Put(state) => slot.state = state,
             Change::Log(change) => {
                 let State([number, _]) = slot.state;
-                self.counts.merged += u64::from(self.logs.apply(number, change));
+                self.rest.counts.merged += u64::from(self.rest.logs.apply(number, change));
             }
             Change::Keep | Change::Clear => {}
         }
     }
 
     /// Adds a key. What was decided for a log was decided on its partition's, at `from`.
-    fn insert(&mut self, key: Key, rule: RuleId, from: Option<usize>, change: Change) {
-        let state = match change {
+    fn insert(&mut self, key: Key, rule: RuleId, from: Option<usize>, change: &Change) {
+        let state = match *change {
             Change::Put(state) => state,
             Change::Log(change) => {
                 let from = from.and_then(|position| self.table.get(position)).map(|slot| slot.state.0[0]);
-                let (number, is_merged) = self.logs.begin(from, change);
-                self.counts.merged += u64::from(is_merged);
+                let (number, is_merged) = self.rest.logs.begin(from, change);
+                self.rest.counts.merged += u64::from(is_merged);
                 State([number, 0])
             }
             Change::Keep | Change::Clear => return,
@@ -226,13 +232,13 @@ impl Shard {
     /// Whether a new key of this policy may have a place of its own. Eviction forgives no debt: only what has
     /// expired made room.
     fn has_room(&self, policy: PolicyId, shares: &Shares) -> bool {
-        let owed = || shares.in_force().owed_to_others(policy, self.cap, &self.own);
-        self.keys() < self.unreserved() || self.keys() + owed() < self.cap
+        let owed = || shares.in_force().owed_to_others(policy, self.rest.cap, &self.rest.own);
+        self.keys() < self.unreserved() || self.keys() + owed() < self.rest.cap
     }
 
     /// Looks at so many slots and drops what has expired.
     pub(super) fn sweep(&mut self, slots: usize, now: Timestamp, in_force: &InForce) {
-        self.counts.expired += self.sweep_some(slots, now, in_force);
+        self.rest.counts.expired += self.sweep_some(slots, now, in_force);
         if self.table.is_sparse() {
             self.table.resize(0);
         }
@@ -241,15 +247,15 @@ impl Shard {
     fn sweep_some(&mut self, slots: usize, now: Timestamp, in_force: &InForce) -> u64 {
         let (mut dropped, mut left) = (0, slots.min(self.table.slots()));
         while left > 0 {
-            if self.cursor >= self.table.slots() {
-                self.cursor = 0;
+            if self.rest.cursor >= self.table.slots() {
+                self.rest.cursor = 0;
             }
-            if self.table.get(self.cursor).is_some_and(|slot| self.is_over(slot, now, in_force)) {
+            if self.table.get(self.rest.cursor).is_some_and(|slot| self.is_over(slot, now, in_force)) {
                 // What moves up into its place is looked at next.
-                self.remove(self.cursor);
+                self.remove(self.rest.cursor);
                 dropped += 1;
             } else {
-                self.cursor += 1;
+                self.rest.cursor += 1;
                 left -= 1;
             }
         }
@@ -272,14 +278,14 @@ impl Shard {
         };
         let Some(rule) = id.rule() else { return };
         if rule.keeps_log() {
-            self.logs.end(number);
+            self.rest.logs.end(number);
         }
         if is_partition(tag, rule.policy) {
             self.partitions -= 1;
-        } else if let Some(own) = self.own.get_mut(&rule.policy) {
+        } else if let Some(own) = self.rest.own.get_mut(&rule.policy) {
             *own -= 1;
             if *own == 0 {
-                self.own.remove(&rule.policy);
+                self.rest.own.remove(&rule.policy);
             }
         }
         self.table.remove(position);
