@@ -5,10 +5,12 @@
 
 mod fixed_window;
 mod leaky_bucket;
+mod portable;
 mod sliding_log;
 mod sliding_window;
 mod token_bucket;
 
+pub use portable::Portable;
 pub use sliding_log::{Log, LogChange};
 
 pub(crate) use sliding_log::LIMIT_MAX as SLIDING_LOG_LIMIT_MAX;
@@ -168,7 +170,7 @@ impl Algorithm {
     /// Rounds towards more use. What leaks from its instant on, leaks at the new rate.
     pub fn rebase(self, state: &State, from: &Quota, to: &Quota) -> State {
         match self {
-            Self::TokenBucket | Self::LeakyBucket => token_bucket::rebase(state, from, to),
+            Self::TokenBucket | Self::LeakyBucket => token_bucket::rebase(state, from.into(), to),
             // The window is part of the key, so only the limit can have changed.
             Self::FixedWindow | Self::SlidingWindow | Self::SlidingLog => *state,
         }

@@ -29,6 +29,7 @@ use std::sync::Arc;
 
 use crate::key::KeySecret;
 use crate::policy::PolicySet;
+use crate::precision::Precision;
 
 /// A policy file is at most this many bytes.
 pub const SIZE_MAX: usize = 1 << 20;
@@ -40,6 +41,8 @@ pub struct Options {
     pub secret: KeySecret,
     /// The largest limit of a `sliding_log`, in units: a log takes sixteen bytes for each that is used.
     pub log_limit_max: u64,
+    /// The arithmetic of the store that counts.
+    pub precision: Precision,
 }
 
 impl Options {
@@ -48,7 +51,7 @@ impl Options {
 
     /// With everything else as it is unless said otherwise.
     pub const fn new(secret: KeySecret) -> Self {
-        Self { secret, log_limit_max: Self::LOG_LIMIT_MAX }
+        Self { secret, log_limit_max: Self::LOG_LIMIT_MAX, precision: Precision::Integer }
     }
 }
 

@@ -26,6 +26,7 @@ mod key;
 mod limiter;
 mod operation;
 mod policy;
+mod precision;
 mod quota;
 mod recycled;
 mod request;
@@ -36,7 +37,7 @@ mod verdict;
 mod window;
 mod words;
 
-pub use algorithm::{Algorithm, Change, Held, Log, LogChange, Op, State, StateRef, Step};
+pub use algorithm::{Algorithm, Change, Held, Log, LogChange, Op, Portable, State, StateRef, Step};
 pub use calendar::{Calendar, CalendarError, CalendarUnit};
 pub use cost::{Cost, REQUESTS, UNITS};
 pub use decision::{Decision, Outcome};
@@ -47,6 +48,7 @@ pub use policy::{
     Allowance, Charge, Charges, Demand, Mode, Notes, OnMissing, Policy, PolicySet, Posture, UnknownDomain,
     Usage,
 };
+pub use precision::Precision;
 pub use quota::{Quota, QuotaError, WINDOW_MAX, WINDOW_MIN};
 pub use recycled::List;
 pub use request::{CLIENT_IP, Descriptor, Layer, PATH, Request};

@@ -5,6 +5,7 @@ use std::num::NonZeroU64;
 use thiserror::Error;
 
 use crate::algorithm::{Algorithm, SLIDING_LOG_LIMIT_MAX, SLIDING_WINDOW_LIMIT_MAX};
+use crate::precision::Precision;
 use crate::time::{Span, Timestamp};
 use crate::window::Window;
 
@@ -14,14 +15,13 @@ pub const WINDOW_MIN: Span = Span::from_millis(1);
 pub const WINDOW_MAX: Span = Span::from_secs(100 * 365 * 86_400);
 /// The coarsest tick that is accepted; a coarser one could not keep a `Retry-After` of whole seconds.
 const TICK_MAX: u64 = 1_000_000_000;
-/// Products stay below this, so that the sum of two of them still fits 64 bits.
-const PRODUCT_MAX: u128 = 1 << 62;
 
 /// An allowance of `limit` units per `window`, at most `burst` of them at once, with its arithmetic settled.
 ///
 /// A rate is kept as the reduced fraction `leak / scale`: per tick, `leak` parts flow off, and a unit is
 /// `scale` parts. Nothing is ever rounded: 3 per second never drifts, 1 per 30 days and 10⁹ per second both
-/// hold. The tick is the finest power of ten of nanoseconds at which `burst × scale` stays under 2⁶².
+/// hold. The tick is the finest power of ten of nanoseconds at which `burst × scale` stays under 2⁶², or
+/// under 2⁵² in doubles, where no tick is finer than a microsecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Quota {
     limit: u64,
@@ -30,6 +30,7 @@ pub struct Quota {
     tick: u64,
     leak: u64,
     scale: u64,
+    precision: Precision,
 }
 
 /// Why a quota cannot be held exactly.
@@ -38,16 +39,19 @@ pub enum QuotaError {
     /// The window is outside [`WINDOW_MIN`] to [`WINDOW_MAX`].
     #[error("the window must be from {WINDOW_MIN} to 36500d")]
     Window,
+    /// The store cannot tell instants so close.
+    #[error("the window must be a whole number of microseconds: this store counts no finer")]
+    TooFine,
     /// The algorithm has no burst.
     #[error("`{0}` has no burst: it admits its limit at once")]
     BurstUnused(Algorithm),
     /// Only a fixed window can be as the calendar has it.
     #[error("`{0}` has no calendar windows")]
     Calendar(Algorithm),
-    /// The products of limit and window do not fit 64 bits at any tick.
+    /// The products of limit and window do not fit the store's numbers at any tick.
     #[error("out of range: at this window the highest limit that stays exact is {0}")]
     LimitTooLarge(u64),
-    /// The products of burst and window do not fit 64 bits at any tick.
+    /// The products of burst and window do not fit the store's numbers at any tick.
     #[error("out of range: at this rate the highest burst that stays exact is {0}")]
     BurstTooLarge(u64),
     /// Draining the burst at this rate would take longer than [`WINDOW_MAX`].
@@ -56,7 +60,22 @@ pub enum QuotaError {
 }
 
 impl Quota {
-    /// Settles `limit` units per `window` for `algorithm`, with `burst` (buckets only; the limit if unsaid).
+    /// Settles `limit` units per `window` for `algorithm`, with `burst` (buckets only; the limit if unsaid),
+    /// for a store in memory.
+    ///
+    /// # Errors
+    ///
+    /// As [`Quota::settle_for`].
+    pub fn settle(
+        algorithm: Algorithm,
+        limit: u64,
+        window: impl Into<Window>,
+        burst: Option<NonZeroU64>,
+    ) -> Result<Self, QuotaError> {
+        Self::settle_for(Precision::Integer, algorithm, limit, window, burst)
+    }
+
+    /// Settles a quota for a store with this arithmetic.
     ///
     /// A limit of 0 is accepted and means that nothing is ever admitted. The limit of a log is at most 2²⁴
     /// here; policy files allow less, unless told otherwise.
@@ -64,7 +83,8 @@ impl Quota {
     /// # Errors
     ///
     /// The figures are out of range, or the algorithm has no burst; see [`QuotaError`].
-    pub fn settle(
+    pub fn settle_for(
+        precision: Precision,
         algorithm: Algorithm,
         limit: u64,
         window: impl Into<Window>,
@@ -79,47 +99,74 @@ impl Quota {
             }
             Window::Calendar(calendar) => calendar.longest(),
         };
+        if !length.nanos().is_multiple_of(precision.tick_min()) {
+            return Err(QuotaError::TooFine);
+        }
         match algorithm {
-            Algorithm::TokenBucket | Algorithm::LeakyBucket => Self::at_finest_tick(limit, length, burst),
+            Algorithm::TokenBucket | Algorithm::LeakyBucket => Self::bucket(precision, limit, length, burst),
             _ if burst.is_some() => Err(QuotaError::BurstUnused(algorithm)),
-            Algorithm::FixedWindow => Self::counted(limit, window, down_to_64_bits(PRODUCT_MAX)),
-            Algorithm::SlidingWindow => Self::counted(limit, window, SLIDING_WINDOW_LIMIT_MAX),
-            Algorithm::SlidingLog => Self::counted(limit, window, SLIDING_LOG_LIMIT_MAX),
+            Algorithm::FixedWindow => Self::counted(precision, limit, window, precision.product_max()),
+            Algorithm::SlidingWindow => Self::sliding(precision, limit, length),
+            Algorithm::SlidingLog => Self::counted(precision, limit, window, SLIDING_LOG_LIMIT_MAX),
         }
     }
 
     /// A quota whose units are counted whole.
-    fn counted(limit: u64, window: Window, limit_max: u64) -> Result<Self, QuotaError> {
+    fn counted(precision: Precision, limit: u64, window: Window, limit_max: u64) -> Result<Self, QuotaError> {
         if limit > limit_max {
             return Err(QuotaError::LimitTooLarge(limit_max));
         }
-        Ok(Self { limit, window, burst: limit, tick: 1, leak: 1, scale: 1 })
+        Ok(Self { limit, window, burst: limit, tick: precision.tick_min(), leak: 1, scale: 1, precision })
     }
 
-    fn at_finest_tick(limit: u64, window: Span, burst: Option<NonZeroU64>) -> Result<Self, QuotaError> {
+    /// A quota whose units are seen in part: a unit is as many parts as the window has ticks.
+    fn sliding(precision: Precision, limit: u64, window: Span) -> Result<Self, QuotaError> {
+        let mut refusal = QuotaError::Window;
+        for tick in ticks(precision, window) {
+            let scale = window.nanos() / tick;
+            let highest = down_to_64_bits(precision.wide_max() / u128::from(scale));
+            let highest = highest.min(SLIDING_WINDOW_LIMIT_MAX);
+            if limit <= highest {
+                let window = window.into();
+                return Ok(Self { limit, window, burst: limit, tick, leak: 1, scale, precision });
+            }
+            refusal = QuotaError::LimitTooLarge(highest);
+        }
+        Err(refusal)
+    }
+
+    fn bucket(
+        precision: Precision,
+        limit: u64,
+        window: Span,
+        burst: Option<NonZeroU64>,
+    ) -> Result<Self, QuotaError> {
+        let product_max = u128::from(precision.product_max());
         // Nothing of a limit of 0 may pass, whatever the burst says.
         let capacity = if limit == 0 { 0 } else { burst.map_or(limit, NonZeroU64::get) };
         let mut refusal = QuotaError::Window;
-        let mut tick = 1;
-        while tick <= TICK_MAX && window.nanos().is_multiple_of(tick) {
+        for tick in ticks(precision, window) {
             let ticks = window.nanos() / tick;
             // A limit of 0 lets what an earlier quota left behind drain at one unit per window.
             let divisor = gcd(limit.max(1), ticks);
             let (leak, scale) = (limit.max(1) / divisor, ticks / divisor);
-            if u128::from(capacity) * u128::from(scale) <= PRODUCT_MAX {
-                return Self { limit, window: window.into(), burst: capacity, tick, leak, scale }
-                    .if_it_drains();
+            if burst.is_some() && leak > precision.level_max() {
+                refusal = QuotaError::LimitTooLarge(precision.product_max());
+                continue;
+            }
+            if u128::from(capacity) * u128::from(scale) <= product_max {
+                let window = window.into();
+                return Self { limit, window, burst: capacity, tick, leak, scale, precision }.if_it_drains();
             }
             refusal = match burst {
                 Some(_) => QuotaError::BurstTooLarge(down_to_64_bits(
-                    (PRODUCT_MAX / u128::from(scale)).min(slowest_burst(limit, window)),
+                    (product_max / u128::from(scale)).min(slowest_burst(limit, window)),
                 )),
                 // A multiple of the ticks is a whole number of units a tick, which needs the least room.
                 None => {
-                    QuotaError::LimitTooLarge(down_to_64_bits(PRODUCT_MAX - PRODUCT_MAX % u128::from(ticks)))
+                    QuotaError::LimitTooLarge(down_to_64_bits(product_max - product_max % u128::from(ticks)))
                 }
             };
-            tick *= 10;
         }
         Err(refusal)
     }
@@ -144,7 +191,7 @@ impl Quota {
     }
 
     /// The window's length; of a calendar window the longest that it can be.
-    pub(crate) const fn span(&self) -> Span {
+    pub const fn span(&self) -> Span {
         match self.window {
             Window::Length(length) => length,
             Window::Calendar(calendar) => calendar.longest(),
@@ -161,13 +208,23 @@ impl Quota {
         Span::from_nanos(self.tick)
     }
 
-    /// Parts that flow off per tick.
-    pub(crate) const fn leak(&self) -> u64 {
+    /// Parts that flow off a bucket per tick.
+    pub const fn leak(&self) -> u64 {
         self.leak
     }
 
-    /// Parts that make one unit.
-    pub(crate) const fn scale(&self) -> u64 {
+    /// The most that a state can say is used, in parts.
+    pub(crate) const fn level_max(&self) -> u64 {
+        self.precision.level_max()
+    }
+
+    /// The arithmetic that it was settled for.
+    pub const fn precision(&self) -> Precision {
+        self.precision
+    }
+
+    /// Parts that make one unit, of a bucket's level or of a sliding window's estimate.
+    pub const fn scale(&self) -> u64 {
         self.scale
     }
 
@@ -183,8 +240,13 @@ impl Quota {
 
     /// `now` in whole ticks.
     pub(crate) const fn ticks_at(&self, now: Timestamp) -> u64 {
+        self.ticks_in(now.since(Timestamp::from_nanos(0)))
+    }
+
+    /// The whole ticks of a length of time.
+    pub(crate) const fn ticks_in(&self, span: Span) -> u64 {
         // Nearly always; a division is what a decision spends most on.
-        if self.tick == 1 { now.nanos() } else { now.nanos() / self.tick }
+        if self.tick == 1 { span.nanos() } else { span.nanos() / self.tick }
     }
 
     /// The time from `now` until `ticks` further ticks have begun.
@@ -199,6 +261,12 @@ impl Quota {
     pub(crate) const fn ticks_to_leak(&self, parts: u64) -> u64 {
         if self.leak == 1 { parts } else { parts.div_ceil(self.leak) }
     }
+}
+
+/// The ticks that a window can be counted in, the finest first.
+fn ticks(precision: Precision, window: Span) -> impl Iterator<Item = u64> {
+    let finer = std::iter::successors(Some(precision.tick_min()), |tick| Some(tick * 10));
+    finer.take_while(move |tick| *tick <= TICK_MAX && window.nanos().is_multiple_of(*tick))
 }
 
 /// The largest burst that drains within [`WINDOW_MAX`].
@@ -263,6 +331,32 @@ mod tests {
         let error = Quota::settle(BUCKET, 1, YEAR, burst(101)).unwrap_err();
         assert_eq!(error, QuotaError::TooSlow(100));
         assert!(Quota::settle(BUCKET, 1, YEAR, burst(100)).is_ok());
+    }
+
+    #[test]
+    fn t06_doubles_hold_less_and_say_how_much() {
+        let settle =
+            |algorithm, limit, window| Quota::settle_for(Precision::Double, algorithm, limit, window, None);
+        let fast = settle(BUCKET, 1_000_000_000, Span::from_secs(1)).unwrap();
+        assert_eq!((fast.leak(), fast.scale(), fast.tick()), (1_000, 1, Span::from_nanos(1_000)));
+        for (algorithm, window) in [
+            (BUCKET, Span::from_secs(7 * 86_400)),
+            (Algorithm::SlidingWindow, Span::from_secs(7 * 86_400)),
+            (Algorithm::SlidingWindow, Span::from_millis(1_001)),
+            (Algorithm::FixedWindow, Span::from_secs(60)),
+        ] {
+            let error = settle(algorithm, u64::MAX, window).unwrap_err();
+            let QuotaError::LimitTooLarge(highest) = error else { panic!("{error}") };
+            assert!(settle(algorithm, highest, window).is_ok(), "{algorithm}: {highest} at {window}");
+            assert!(settle(algorithm, highest + 1, window).is_err(), "{algorithm}: {highest} at {window}");
+        }
+        assert_eq!(settle(BUCKET, 1, Span::from_nanos(1_500_001)), Err(QuotaError::TooFine));
+        let day = settle(Algorithm::SlidingWindow, 1_000_000, Span::from_secs(86_400)).unwrap();
+        assert_eq!(
+            day.tick(),
+            Span::from_nanos(100_000),
+            "a limit of a million a day does not fit finer ones"
+        );
     }
 
     #[test]

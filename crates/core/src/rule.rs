@@ -7,9 +7,9 @@ use std::num::NonZeroU32;
 use std::ops::Deref;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-use crate::algorithm::{Algorithm, Op, State, StateRef, Step};
+use crate::algorithm::{Algorithm, Held, Op, Portable, State, StateRef, Step};
 use crate::quota::Quota;
-use crate::time::Timestamp;
+use crate::time::{Span, Timestamp};
 
 /// Which counters belong together: those of one policy, as long as its usage is kept through changes of it.
 ///
@@ -78,6 +78,16 @@ impl Rule {
     /// Whether a key's state is a log, of no fixed size.
     pub fn keeps_log(self) -> bool {
         self.algorithm == Algorithm::SlidingLog
+    }
+
+    /// What a state means under this rule; see [`Algorithm::held`].
+    pub fn held(self, state: &Portable) -> Option<Held> {
+        self.algorithm.held(&self.quota, state)
+    }
+
+    /// How long use is remembered; see [`Algorithm::memory`].
+    pub fn memory(self) -> Span {
+        self.algorithm.memory(&self.quota)
     }
 
     /// When `state` is as good as fresh; see [`Algorithm::expires`].

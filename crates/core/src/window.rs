@@ -35,6 +35,15 @@ impl Window {
         }
     }
 
+    /// Where the windows around an instant meet: the start of the last one, of this one and of the next, and
+    /// the end of that. Nothing for a length of time, whose windows anyone can work out.
+    pub fn edges_around(self, at: Timestamp) -> Option<[Timestamp; 4]> {
+        let Self::Calendar(calendar) = self else { return None };
+        let this = calendar.period_at(at);
+        let last = calendar.period_at(Timestamp::from_nanos(this.start.nanos().saturating_sub(1)));
+        Some([last.start, this.start, this.end, calendar.period_at(this.end).end])
+    }
+
     /// How a state notes that it belongs to this window. A calendar window is noted whole, so that no zone
     /// has to be asked to read it, and nothing moves where a zone's rules are changed.
     pub(crate) const fn mark(self, period: Period) -> u64 {

@@ -125,7 +125,7 @@ impl RawSettings {
                 format!("a log of that size needs as many --memory-log-entries, and there are {log_entries}");
             return Err(refuse("log-limit-max", &self.log_limit_max, problem));
         }
-        let policy_options = Options { secret: self.key_secret()?, log_limit_max };
+        let policy_options = Options { log_limit_max, ..Options::new(self.key_secret()?) };
         Ok(Settings {
             http: address("http", &self.http)?,
             admin: address("admin", &self.admin)?,

@@ -51,7 +51,10 @@ pub(super) fn decide(quota: &Quota, state: StateRef<'_>, op: Op, now: Timestamp)
         Op::Give { .. } => {
             Step { decision: standing(quota, count, now), change: Change::Keep, charged_at: None }
         }
-        Op::Adjust(by) => moved_to(quota, Count { used: count.used.saturating_add_signed(by), ..count }, now),
+        Op::Adjust(by) => {
+            let used = count.used.saturating_add_signed(by).min(quota.level_max());
+            moved_to(quota, Count { used, ..count }, now)
+        }
         Op::Reset => moved_to(quota, Count { used: 0, ..count }, now),
     }
 }

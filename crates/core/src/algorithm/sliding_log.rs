@@ -39,7 +39,7 @@ pub(super) fn decide(quota: &Quota, state: StateRef<'_>, op: Op, now: Timestamp)
         Op::Take(cost) => take(quota, &view, cost, now),
         Op::Give { at, amount } => moved_to(quota, &view, Edit::Remove { at, amount }, now),
         Op::Adjust(by) if by < 0 => moved_to(quota, &view, Edit::Lower(by.unsigned_abs()), now),
-        Op::Adjust(by) => moved_to(quota, &view, add(&view, by.unsigned_abs(), now), now),
+        Op::Adjust(by) => moved_to(quota, &view, add(quota, &view, by.unsigned_abs(), now), now),
         Op::Reset => Step { decision: at_rest(quota, 0, None, now), change: Change::Clear, charged_at: None },
     }
 }
@@ -54,14 +54,14 @@ fn view<'a>(quota: &Quota, log: &'a Log, now: Timestamp) -> View<'a> {
 }
 
 /// Time that runs backwards counts as none: an entry is never before the last one.
-fn add(view: &View<'_>, cost: u64, now: Timestamp) -> Edit {
+fn add(quota: &Quota, view: &View<'_>, cost: u64, now: Timestamp) -> Edit {
     let at = view.log.last().map_or(now, |last| last.max(now));
-    Edit::Add { at, cost: cost.min(u64::MAX - view.used) }
+    Edit::Add { at, cost: cost.min(quota.level_max().saturating_sub(view.used)) }
 }
 
 fn take(quota: &Quota, view: &View<'_>, cost: u64, now: Timestamp) -> Step {
     let decision = ask(quota, view, cost, now);
-    let edit = add(view, cost, now);
+    let edit = add(quota, view, cost, now);
     let Edit::Add { at, .. } = edit else { return Step { decision, change: Change::Keep, charged_at: None } };
     if decision.outcome != Outcome::Allow {
         return Step { decision, change: Change::Keep, charged_at: None };

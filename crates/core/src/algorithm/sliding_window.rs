@@ -31,10 +31,14 @@ impl Counts {
         Self { index: low_bits(bits >> (2 * COUNT_BITS)), previous: count(COUNT_BITS), current: count(0) }
     }
 
-    fn change(self) -> Change {
+    fn state(self) -> State {
         let counts = u128::from(self.previous) << COUNT_BITS | u128::from(self.current);
         let bits = u128::from(self.index) << (2 * COUNT_BITS) | counts;
-        put_unless(self.previous == 0 && self.current == 0, State([low_bits(bits >> 64), low_bits(bits)]))
+        State([low_bits(bits >> 64), low_bits(bits)])
+    }
+
+    fn change(self) -> Change {
+        put_unless(self.previous == 0 && self.current == 0, self.state())
     }
 
     /// The counts as they are seen from the window with this index.
@@ -50,6 +54,11 @@ impl Counts {
 #[expect(clippy::cast_possible_truncation, reason = "only the low half is wanted")]
 const fn low_bits(bits: u128) -> u64 {
     bits as u64
+}
+
+/// The state that holds these counts.
+pub(super) fn state(index: u64, previous: u64, current: u64) -> State {
+    Counts { index, previous: previous.min(COUNT_MAX), current: current.min(COUNT_MAX) }.state()
 }
 
 pub(super) fn decide(quota: &Quota, state: StateRef<'_>, op: Op, now: Timestamp) -> Step {
@@ -143,27 +152,27 @@ fn standing(quota: &Quota, counts: Counts, now: Timestamp) -> Decision {
     }
 }
 
-/// Units in parts: a unit is as many as the window has nanoseconds.
+/// Units in parts: a unit is as many as the window has ticks.
 fn parts(quota: &Quota, units: u64) -> u128 {
-    u128::from(units) * u128::from(quota.span().nanos())
+    u128::from(units) * u128::from(quota.scale())
 }
 
 /// The estimate of use, in parts.
 fn estimate(quota: &Quota, counts: Counts, now: Timestamp) -> u128 {
-    let elapsed = now.since(quota.window_start(counts.index)).nanos();
-    let in_view = quota.span().nanos().saturating_sub(elapsed);
+    let elapsed = quota.ticks_in(now.since(quota.window_start(counts.index)));
+    let in_view = quota.scale().saturating_sub(elapsed);
     parts(quota, counts.current) + u128::from(counts.previous) * u128::from(in_view)
 }
 
 /// The wait until so many units fit, where they do not now.
 fn until_it_fits(quota: &Quota, counts: Counts, cost: u64, now: Timestamp) -> Span {
     let room = parts(quota, quota.limit().saturating_sub(cost));
-    let (window, start) = (quota.span().nanos(), quota.window_start(counts.index));
+    let (window, start) = (quota.scale(), quota.window_start(counts.index));
     // In this window the last one goes out of view; where that is not enough, in the next this one does.
     let (leaving, room, start) = match room.checked_sub(parts(quota, counts.current)) {
         Some(room) => (counts.previous, room, start),
         None => (counts.current, room, start.after(quota.span())),
     };
     let may_be_seen = low_bits((room / u128::from(leaving.max(1))).min(u128::from(window)));
-    start.after(Span::from_nanos(window - may_be_seen)).since(now)
+    start.after(Span::from_nanos((window - may_be_seen) * quota.tick().nanos())).since(now)
 }

@@ -47,13 +47,17 @@ pub(super) fn decide(quota: &Quota, state: StateRef<'_>, op: Op, now: Timestamp)
         Op::Give { at, amount } => {
             let leaked = tick.saturating_sub(quota.ticks_at(at)).saturating_mul(quota.leak());
             let credit = parts(quota, amount).saturating_sub(leaked);
-            moved_to(quota, Level { parts: level.parts.saturating_sub(credit), tick }, now)
+            // What has leaked from the level is not taken off here: it comes to the same, and a store may
+            // hold the level under another quota than the receipt's, which leaks at another rate.
+            let left = Level { parts: stored.parts.saturating_sub(credit), tick: tick.min(stored.tick) };
+            let decision = standing(quota, left.leaked_to(quota, tick), now);
+            Step { decision, change: left.change(), charged_at: None }
         }
         Op::Adjust(by) => {
             let size = parts(quota, by.unsigned_abs());
             let parts =
                 if by < 0 { level.parts.saturating_sub(size) } else { level.parts.saturating_add(size) };
-            moved_to(quota, Level { parts, tick }, now)
+            moved_to(quota, Level { parts: parts.min(quota.level_max()), tick }, now)
         }
         Op::Reset => moved_to(quota, Level { parts: 0, tick }, now),
     }
@@ -78,11 +82,41 @@ pub(super) fn expires(quota: &Quota, state: &State) -> Timestamp {
     Timestamp::from_nanos(empty.saturating_mul(quota.tick().nanos()))
 }
 
-pub(super) fn rebase(state: &State, from: &Quota, to: &Quota) -> State {
+/// What a level is counted in.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) struct Grid {
+    /// Parts that make a unit.
+    pub(super) scale: u64,
+    /// The length of a tick.
+    pub(super) tick: Span,
+}
+
+impl From<&Quota> for Grid {
+    fn from(quota: &Quota) -> Self {
+        Self { scale: quota.scale(), tick: quota.tick() }
+    }
+}
+
+pub(super) fn rebase(state: &State, from: Grid, to: &Quota) -> State {
+    if from == Grid::from(to) {
+        return *state;
+    }
     let Level { parts, tick } = Level::of(state);
-    let scaled = (u128::from(parts) * u128::from(to.scale())).div_ceil(u128::from(from.scale()));
-    let at = tick.saturating_mul(from.tick().nanos());
-    State([u64::try_from(scaled).unwrap_or(u64::MAX), at.div_ceil(to.tick().nanos())])
+    let at = tick.saturating_mul(from.tick.nanos());
+    State([rescaled(parts, from.scale.max(1), to), at.div_ceil(to.tick().nanos())])
+}
+
+/// Parts of one quota as parts of another. What is left of a unit is rounded up: by less than a part, or to a
+/// whole unit where the store's numbers cannot hold the product.
+fn rescaled(parts: u64, from: u64, to: &Quota) -> u64 {
+    let (units, rest) = (parts / from, parts % from);
+    let product = u128::from(rest) * u128::from(to.scale());
+    let rest = if product <= to.precision().wide_max() {
+        u64::try_from(product.div_ceil(u128::from(from))).unwrap_or(to.scale())
+    } else {
+        to.scale()
+    };
+    units.saturating_mul(to.scale()).saturating_add(rest).min(to.level_max())
 }
 
 #[inline]
@@ -155,5 +189,5 @@ fn standing(quota: &Quota, level: Level, now: Timestamp) -> Decision {
 }
 
 fn parts(quota: &Quota, units: u64) -> u64 {
-    units.saturating_mul(quota.scale())
+    units.saturating_mul(quota.scale()).min(quota.level_max())
 }

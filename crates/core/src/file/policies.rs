@@ -86,8 +86,7 @@ impl<'a> Reader<'a> {
         let when = self.node.field("when").map(|when| conditions::when(when, attributes, problems));
         let (key, key_text) = self.key(attributes, problems);
         let algorithm = self.text("algorithm").and_then(Algorithm::parse).unwrap_or(Algorithm::TokenBucket);
-        let terms =
-            Terms { algorithm, time_zone: self.text("time_zone"), log_limit_max: self.options.log_limit_max };
+        let terms = Terms { algorithm, time_zone: self.text("time_zone"), options: self.options };
         let allowed = quotas::read(self.node, terms, problems);
         self.check_cost(&allowed, problems);
         allowed

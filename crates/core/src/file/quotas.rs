@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU64;
 
+use super::Options;
 use super::report::{Complaint, Problem, complain};
 use super::scalar::{self, QuotaText, WindowText};
 use super::tree::Node;
@@ -28,7 +29,7 @@ pub(super) struct Terms<'a> {
     pub(super) algorithm: Algorithm,
     /// The zone of calendar windows, which may be the file's default.
     pub(super) time_zone: Option<&'a str>,
-    pub(super) log_limit_max: u64,
+    pub(super) options: &'a Options,
 }
 
 /// Which field a complaint is about.
@@ -121,13 +122,13 @@ fn settle(
         QuotaText::Unlimited => return Ok(Allowed { suffix: String::new(), quota: None }),
         QuotaText::Limited { limit, window } => (limit, window),
     };
-    if terms.algorithm == Algorithm::SlidingLog && limit > terms.log_limit_max {
-        let message = format!("out of range: a log keeps {} units at most", terms.log_limit_max);
+    if terms.algorithm == Algorithm::SlidingLog && limit > terms.options.log_limit_max {
+        let message = format!("out of range: a log keeps {} units at most", terms.options.log_limit_max);
         let hint = "use `sliding_window`, or raise `--log-limit-max`, at 16 bytes a unit and key";
         return complain(message, hint).map_err(Fault::Quota);
     }
     let window = window(written, terms, anchor)?;
-    let quota = Quota::settle(terms.algorithm, limit, window, burst)
+    let quota = Quota::settle_for(terms.options.precision, terms.algorithm, limit, window, burst)
         .map_err(|error| fault(&error, written, burst.is_some()))?;
     let suffix = match window {
         _ if !several => String::new(),
@@ -173,6 +174,6 @@ fn fault(error: &QuotaError, window: WindowText, has_burst: bool) -> Fault {
         QuotaError::TooSlow(_) if has_burst => Fault::Burst(complaint("lower it")),
         QuotaError::TooSlow(_) => Fault::Quota(complaint("set a lower `burst`")),
         QuotaError::LimitTooLarge(_) => Fault::Quota(complaint("lower it, or count in larger units")),
-        QuotaError::Window => Fault::Quota(complaint("choose another window")),
+        QuotaError::Window | QuotaError::TooFine => Fault::Quota(complaint("choose another window")),
     }
 }

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use weir_core::{Algorithm, Change, Decision, Held, Op, Outcome, Rule, Span, Step, Timestamp};
 
-use crate::{coarse_rules, hold, length, rules};
+use crate::{coarse_rules, hold, length, rules, rules_in_doubles};
 
 /// What a history does next, after waiting some share of a window.
 #[derive(Clone, Debug)]
@@ -240,6 +240,35 @@ fn promise_6_a_retry_keeps_its_word_at_coarse_ticks_too() {
         }
         Ok(())
     });
+}
+
+#[test]
+fn promise_6_a_retry_keeps_its_word_to_the_tick_in_doubles() {
+    // Of the limit and of the window, in thousandths.
+    let asks = prop::collection::vec((0..400_u64, 0..900_u64), 1..40);
+    for algorithm in Algorithm::ALL {
+        hold(
+            300,
+            (rules_in_doubles(algorithm), 1_u64 << 60..1 << 61, asks.clone()),
+            |(rule, start, asks)| {
+                let (tick, limit, window) =
+                    (rule.quota.tick().nanos(), rule.quota.limit(), length(&rule.quota));
+                let at = |nanos: u64| Timestamp::from_nanos(nanos / 1_000 * 1_000);
+                let mut key = Key { rule, state: None, now: at(start) };
+                for (wait, cost) in asks {
+                    key.now = at(key.now.nanos() + window / 1_000 * wait);
+                    let cost = limit * cost / 1_000 + 1;
+                    if let Some(wait) = key.apply(Op::Take(cost)).decision.retry_after {
+                        let then = key.now.after(wait);
+                        let early = Timestamp::from_nanos(then.nanos() - tick);
+                        prop_assert_eq!(key.step(Op::Take(cost), then).decision.outcome, Outcome::Allow);
+                        prop_assert_eq!(key.step(Op::Take(cost), early).decision.outcome, Outcome::Deny);
+                    }
+                }
+                Ok(())
+            },
+        );
+    }
 }
 
 #[test]

@@ -19,7 +19,7 @@ use std::num::NonZeroU64;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
-use weir_core::{Algorithm, PolicyId, Quota, Rule, Span};
+use weir_core::{Algorithm, PolicyId, Precision, Quota, Rule, Span};
 
 /// The length of a window that is no calendar's, in nanoseconds.
 fn length(quota: &Quota) -> u64 {
@@ -56,6 +56,21 @@ fn coarse_rules() -> impl Strategy<Value = Rule> {
             (quota.tick() > Span::from_nanos(1)).then_some(rule(Algorithm::TokenBucket, quota))
         },
     )
+}
+
+/// Rules as a store has them that counts in doubles, where the tick of a sliding window is coarse as well.
+fn rules_in_doubles(algorithm: Algorithm) -> impl Strategy<Value = Rule> {
+    let windows = [1_000_000, 7_001_000, 1_000_000_000, 60_000_000_000, 86_400_000_000_000];
+    (1..3_000_000_u64, prop::sample::select(windows.to_vec())).prop_map(move |(limit, window)| {
+        let quota = Quota::settle_for(
+            Precision::Double,
+            algorithm,
+            limit.min(1 << 20),
+            Span::from_nanos(window),
+            None,
+        );
+        rule(algorithm, quota.unwrap())
+    })
 }
 
 const WINDOWS: [u64; 6] =

@@ -39,6 +39,13 @@ pub(super) enum Edit {
 }
 
 impl Log {
+    /// A log of these instants, in order, each with the running total up to it; `before` is that before the
+    /// first.
+    pub(in super::super) fn of(before: u64, entries: &[(Timestamp, u64)]) -> Self {
+        let entries = entries.iter().map(|(at, total)| Entry { at: *at, total: *total }).collect();
+        Self { entries, before }
+    }
+
     /// The bytes that an entry takes.
     pub const ENTRY_BYTES: usize = size_of::<Entry>();
 
