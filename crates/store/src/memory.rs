@@ -192,7 +192,10 @@ impl<C: Clock> Shared<C> {
         let now = self.clock.now();
         let mut places = self.places(&mut held, group);
         if !places.iter().all(|(_, place)| place.is_own()) {
-            held.iter_mut().for_each(|(_, shard)| shard.make_room(group.len(), now, &self.shares));
+            for (at, (_, shard)) in held.iter_mut().enumerate() {
+                let is_new_here = |(of, place): &&(usize, Place)| *of == at && !place.is_own();
+                shard.make_room(places.iter().filter(is_new_here).count(), now, &self.shares);
+            }
             places = self.places(&mut held, group);
         }
         let state = |i: usize| {

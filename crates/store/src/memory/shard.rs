@@ -167,7 +167,7 @@ impl Shard {
     /// anything is decided: what was decided on must not go, and [`Shard::find`] has to be asked again.
     pub(super) fn make_room(&mut self, keys: usize, now: Timestamp, shares: &Shares) {
         let is_tight = self.table.lacks_room_for(keys);
-        if !is_tight && self.keys() + keys <= self.unreserved() {
+        if keys == 0 || !is_tight && self.keys() + keys <= self.unreserved() {
             return;
         }
         let slots = if is_tight { self.table.slots() } else { LOOK_FOR_ROOM };
