@@ -30,6 +30,8 @@
 
 mod clock;
 mod memory;
+mod redis;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use memory::{MemoryLimits, MemoryStats, MemoryStore};
+pub use redis::{RedisSettings, RedisStore, RedisStoreError, RedisUrlError};

@@ -1,7 +1,7 @@
 //! States as a store outside of this process keeps them: numbers that mean the same to every node, whatever
 //! rules it knows.
 
-use super::token_bucket::{self, Grid};
+use super::token_bucket::{self, Grid, Level};
 use super::{Algorithm, Held, Log, State, sliding_window};
 use crate::calendar::Period;
 use crate::quota::Quota;
@@ -20,6 +20,8 @@ pub enum Portable {
         scale: u64,
         /// The length of a tick.
         tick_length: Span,
+        /// Parts that flow off per tick.
+        leak: u64,
     },
     /// A fixed window's count.
     Count {
@@ -48,13 +50,29 @@ pub enum Portable {
     },
 }
 
+impl Portable {
+    /// Takes off what has not leaked yet of a charge, by the quota that the level stands under, whichever that
+    /// is. Of other states nothing: their units mean the same under every quota.
+    pub fn give_back(&mut self, at: Timestamp, amount: u64, now: Timestamp) {
+        if let Self::Level { parts, tick, scale, tick_length, leak } = self {
+            let grid = Grid { scale: *scale, tick: *tick_length, leak: *leak };
+            let level = Level { parts: *parts, tick: *tick };
+            let level = level.less_what_is_left_of(amount, at, now, grid);
+            (*parts, *tick) = (level.parts, level.tick);
+        }
+    }
+}
+
 impl Algorithm {
     /// What a state means by this algorithm under `quota`, which may be another than it was written under;
     /// nothing where it is another algorithm's.
     pub fn held(self, quota: &Quota, state: &Portable) -> Option<Held> {
         match (self, state) {
-            (Self::TokenBucket | Self::LeakyBucket, &Portable::Level { parts, tick, scale, tick_length }) => {
-                let from = Grid { scale, tick: tick_length };
+            (
+                Self::TokenBucket | Self::LeakyBucket,
+                &Portable::Level { parts, tick, scale, tick_length, leak },
+            ) => {
+                let from = Grid { scale, tick: tick_length, leak };
                 Some(Held::Cell(token_bucket::rebase(&State([parts, tick]), from, quota)))
             }
             (Self::FixedWindow, &Portable::Count { used, start, end }) => {

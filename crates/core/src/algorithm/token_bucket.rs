@@ -12,9 +12,9 @@ use crate::time::{Span, Timestamp};
 
 /// The level at `tick`, in parts.
 #[derive(Clone, Copy)]
-struct Level {
-    parts: u64,
-    tick: u64,
+pub(super) struct Level {
+    pub(super) parts: u64,
+    pub(super) tick: u64,
 }
 
 impl Level {
@@ -25,9 +25,18 @@ impl Level {
 
     /// The level at `tick` with what leaked until then taken off. Time that runs backwards counts as none,
     /// and the level is based on the earlier tick from then on.
-    fn leaked_to(self, quota: &Quota, tick: u64) -> Self {
-        let off = tick.saturating_sub(self.tick).saturating_mul(quota.leak());
+    fn leaked_to(self, leak: u64, tick: u64) -> Self {
+        let off = tick.saturating_sub(self.tick).saturating_mul(leak);
         Self { parts: self.parts.saturating_sub(off), tick }
+    }
+
+    /// The level now, with what has not leaked yet of a charge taken off.
+    pub(super) fn less_what_is_left_of(self, amount: u64, at: Timestamp, now: Timestamp, grid: Grid) -> Self {
+        let tick_at = |instant: Timestamp| instant.nanos() / grid.tick.nanos().max(1);
+        let now = tick_at(now);
+        let charge = Self { parts: amount.saturating_mul(grid.scale), tick: tick_at(at) };
+        let (level, left) = (self.leaked_to(grid.leak, now), charge.leaked_to(grid.leak, now));
+        Self { parts: level.parts.saturating_sub(left.parts), ..level }
     }
 
     fn change(self) -> Change {
@@ -39,19 +48,13 @@ impl Level {
 pub(super) fn decide(quota: &Quota, state: StateRef<'_>, op: Op, now: Timestamp) -> Step {
     let tick = quota.ticks_at(now);
     let stored = stored(quota, state, now);
-    let level = stored.leaked_to(quota, tick);
+    let level = stored.leaked_to(quota.leak(), tick);
     match op {
         Op::Take(0) => peek(quota, level, 0, now),
         Op::Take(cost) => take(quota, stored, level, cost, now),
         Op::Peek(cost) => peek(quota, level, cost, now),
         Op::Give { at, amount } => {
-            let leaked = tick.saturating_sub(quota.ticks_at(at)).saturating_mul(quota.leak());
-            let credit = parts(quota, amount).saturating_sub(leaked);
-            // What has leaked from the level is not taken off here: it comes to the same, and a store may
-            // hold the level under another quota than the receipt's, which leaks at another rate.
-            let left = Level { parts: stored.parts.saturating_sub(credit), tick: tick.min(stored.tick) };
-            let decision = standing(quota, left.leaked_to(quota, tick), now);
-            Step { decision, change: left.change(), charged_at: None }
+            moved_to(quota, stored.less_what_is_left_of(amount, at, now, quota.into()), now)
         }
         Op::Adjust(by) => {
             let size = parts(quota, by.unsigned_abs());
@@ -65,7 +68,7 @@ pub(super) fn decide(quota: &Quota, state: StateRef<'_>, op: Op, now: Timestamp)
 
 /// The time until what is in the bucket has drained.
 pub(super) fn to_drain(quota: &Quota, state: StateRef<'_>, now: Timestamp) -> Span {
-    let level = stored(quota, state, now).leaked_to(quota, quota.ticks_at(now));
+    let level = stored(quota, state, now).leaked_to(quota.leak(), quota.ticks_at(now));
     standing(quota, level, now).reset_after
 }
 
@@ -83,22 +86,24 @@ pub(super) fn expires(quota: &Quota, state: &State) -> Timestamp {
 }
 
 /// What a level is counted in.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy)]
 pub(super) struct Grid {
     /// Parts that make a unit.
     pub(super) scale: u64,
     /// The length of a tick.
     pub(super) tick: Span,
+    /// Parts that flow off per tick.
+    pub(super) leak: u64,
 }
 
 impl From<&Quota> for Grid {
     fn from(quota: &Quota) -> Self {
-        Self { scale: quota.scale(), tick: quota.tick() }
+        Self { scale: quota.scale(), tick: quota.tick(), leak: quota.leak() }
     }
 }
 
 pub(super) fn rebase(state: &State, from: Grid, to: &Quota) -> State {
-    if from == Grid::from(to) {
+    if (from.scale, from.tick) == (to.scale(), to.tick()) {
         return *state;
     }
     let Level { parts, tick } = Level::of(state);

@@ -54,7 +54,9 @@ async fn very_high_rates<F: Fixture>(algorithm: Algorithm) {
         assert_eq!(take(&f, rule, 1).await.outcome, Outcome::Deny, "two at one instant");
         f.advance(Span::from_nanos(500_000));
     }
-    let (f, rule) = (F::at(START).await, bucket(3_000, secs(1), 1));
+    // A unit takes a third of a microsecond more than 333: where that is the tick, a unit is lost to none.
+    let burst = if F::TICK == Span::from_nanos(1) { 1 } else { 3 };
+    let (f, rule) = (F::at(START).await, bucket(3_000, secs(1), burst));
     for _ in 0..3_000 {
         assert_eq!(take(&f, rule, 1).await.outcome, Outcome::Allow);
         f.advance(Span::from_nanos(333_334));
@@ -71,7 +73,7 @@ async fn very_high_rates<F: Fixture>(algorithm: Algorithm) {
     }
     let (f, rule) = (F::at(START).await, bucket(2_000_000_000, secs(1), 2));
     assert_eq!(admitted(&f, rule, 3).await, 2);
-    f.advance(Span::from_nanos(1));
+    f.advance(F::TICK);
     assert_eq!(admitted(&f, rule, 3).await, 2);
 }
 
@@ -117,9 +119,9 @@ pub(super) async fn t09_what_passes_around_a_window_edge<F: Fixture>() {
     for _ in 0..60 {
         assert_denied(&take(&f, log, 1).await, millis(59_900));
     }
-    f.set(START.after(Span::from_nanos(119_900_000_000 - 1)));
-    assert_denied(&take(&f, log, 1).await, Span::from_nanos(1));
-    f.advance(Span::from_nanos(1));
+    f.set(START.after(Span::from_nanos(119_900_000_000 - F::TICK.nanos())));
+    assert_denied(&take(&f, log, 1).await, F::TICK);
+    f.advance(F::TICK);
     assert_eq!(admitted(&f, log, 61).await, 60);
 
     let (f, rule) = (F::at(START).await, bucket(20, secs(1), 1_200));
@@ -312,7 +314,8 @@ pub(super) async fn giving_back_after_a_change_of_quota_forgives_no_debt<F: Fixt
     assert_denied(&take(&f, slow, 1).await, secs(36));
     f.advance(secs(1));
     // By the receipt's own rule a hundred would have leaked by now; by the one in force next to nothing has.
-    assert_eq!(apply(&f, &[receipt.give_back()]).await[0].0.remaining, 40);
+    apply(&f, &[receipt.give_back()]).await;
+    assert_eq!(one(&f, slow, Op::Peek(0)).await.remaining, 40);
     assert_eq!(admitted(&f, slow, 41).await, 40);
 }
 

@@ -16,9 +16,9 @@ async fn lasts<F: Fixture>(at: u64, rule: Rule, seconds: u64) {
     assert_eq!(admitted(&f, rule, 4).await, 3);
     assert_denied(&take(&f, rule, 1).await, secs(seconds));
     assert_eq!(one(&f, rule, Op::Peek(1)).await.reset_after, secs(seconds));
-    f.advance(Span::from_nanos(secs(seconds).nanos() - 1));
-    assert_denied(&take(&f, rule, 1).await, Span::from_nanos(1));
-    f.advance(Span::from_nanos(1));
+    f.advance(Span::from_nanos(secs(seconds).nanos() - F::TICK.nanos()));
+    assert_denied(&take(&f, rule, 1).await, F::TICK);
+    f.advance(F::TICK);
     assert_eq!(admitted(&f, rule, 4).await, 3);
 }
 

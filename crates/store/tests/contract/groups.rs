@@ -71,7 +71,7 @@ pub(super) async fn a_batch_is_decided_as_if_its_groups_came_one_by_one<F: Fixtu
     for rule in every_algorithm(5, secs(60)) {
         let f = F::at(START).await;
         let costs = [2, 2, 2, 1, 0, 9];
-        let group = |cost| [operation("k", rule, Op::Take(cost))];
+        let group = |cost| [settled(&f, operation("k", rule, Op::Take(cost)))];
         let mut answers = f.store().apply(costs.into_iter().map(group).collect()).await;
         let seen: Vec<_> = answers.drain().map(decided).map(|(d, _)| (d.outcome, d.remaining)).collect();
         assert_eq!(seen, [(Allow, 3), (Allow, 1), (Deny, 1), (Allow, 0), (Allow, 0), (Never, 0)]);
@@ -81,7 +81,8 @@ pub(super) async fn a_batch_is_decided_as_if_its_groups_came_one_by_one<F: Fixtu
 pub(super) async fn a_denial_may_be_cached_for_as_long_as_it_says<F: Fixture>() {
     for rule in every_algorithm(20, secs(10)) {
         let f = F::at(START).await;
-        let group = |cost| -> Batch { [[operation("k", rule, Op::Take(cost))]].into_iter().collect() };
+        let group =
+            |cost| -> Batch { [[settled(&f, operation("k", rule, Op::Take(cost)))]].into_iter().collect() };
         f.store().apply(group(20)).await;
         let Answer::Decided { cacheable_for, .. } = f.store().apply(group(1)).await[0] else { panic!() };
         let cacheable = cacheable_for.expect("a denial holds for a while");

@@ -35,9 +35,9 @@ pub(super) async fn a_log_of_ten_thousand_entries_keeps_its_word<F: Fixture>() {
     }
     let denied = take(&f, rule, LIMIT / 2).await;
     assert_denied(&denied, Span::from_millis(60_000 - LIMIT + LIMIT / 2 - 1));
-    f.advance(Span::from_nanos(denied.retry_after.unwrap().nanos() - 1));
-    assert_denied(&take(&f, rule, LIMIT / 2).await, Span::from_nanos(1));
-    f.advance(Span::from_nanos(1));
+    f.advance(Span::from_nanos(denied.retry_after.unwrap().nanos() - F::TICK.nanos()));
+    assert_denied(&take(&f, rule, LIMIT / 2).await, F::TICK);
+    f.advance(F::TICK);
     assert_eq!(take(&f, rule, LIMIT / 2).await.remaining, 0);
 }
 

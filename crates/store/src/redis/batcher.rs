@@ -1,0 +1,92 @@
+//! What waits at the same time goes out as one call: hot keys are read and written once for many requests,
+//! and no request waits for company.
+
+use std::sync::Arc;
+
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use weir_core::{Answers, Batch};
+
+use super::sender::{Sender, unavailable};
+
+/// So many operations go out in one call, if no request alone has more. A call that decides more keeps the
+/// server from others for too long.
+const OPERATIONS_MAX: usize = 64;
+/// So many calls are on their way at once: one is decided while the next is written and the last is read.
+const IN_FLIGHT_MAX: usize = 3;
+/// So many requests wait at most; whoever comes then waits for room.
+const WAITING_MAX: usize = 4_096;
+
+/// A request that waits, and who waits for its answer.
+struct Waiting {
+    batch: Batch,
+    to: oneshot::Sender<Answers>,
+}
+
+/// The queue before a store.
+#[derive(Clone, Debug)]
+pub(super) struct Batcher(mpsc::Sender<Waiting>);
+
+impl Batcher {
+    /// Starts sending; ends when the last clone is gone and the queue is empty.
+    pub(super) fn start(sender: Sender) -> Self {
+        let (queue, waiting) = mpsc::channel(WAITING_MAX);
+        tokio::spawn(run(Arc::new(sender), waiting));
+        Self(queue)
+    }
+
+    /// The answers to a batch, in order. A caller who goes away takes nothing back: what was sent is decided.
+    pub(super) async fn apply(&self, batch: Batch) -> Answers {
+        let count = batch.operations().len();
+        let (to, answers) = oneshot::channel();
+        if self.0.send(Waiting { batch, to }).await.is_err() {
+            return unavailable(count, false);
+        }
+        answers.await.unwrap_or_else(|_| unavailable(count, true))
+    }
+}
+
+async fn run(sender: Arc<Sender>, mut waiting: mpsc::Receiver<Waiting>) {
+    let in_flight = Arc::new(Semaphore::new(IN_FLIGHT_MAX));
+    let mut next = None;
+    loop {
+        let Ok(permit) = in_flight.clone().acquire_owned().await else { return };
+        let first = match next.take() {
+            Some(left_over) => Some(left_over),
+            None => waiting.recv().await,
+        };
+        let Some(first) = first else { return };
+        let mut batch = first.batch;
+        let mut callers = vec![Caller { count: batch.operations().len(), to: first.to }];
+        while let Ok(more) = waiting.try_recv() {
+            let count = more.batch.operations().len();
+            if batch.operations().len() + count > OPERATIONS_MAX {
+                next = Some(more);
+                break;
+            }
+            more.batch.groups().for_each(|group| batch.push(group.iter().copied()));
+            callers.push(Caller { count, to: more.to });
+        }
+        let sender = sender.clone();
+        tokio::spawn(async move {
+            let mut answers = sender.send(batch).await;
+            drop(permit);
+            hand_out(&mut answers, callers);
+        });
+    }
+}
+
+/// Whose the next so many answers are.
+struct Caller {
+    count: usize,
+    to: oneshot::Sender<Answers>,
+}
+
+fn hand_out(answers: &mut Answers, callers: Vec<Caller>) {
+    let mut answers = answers.drain();
+    for Caller { count, to } in callers {
+        let mut own = Answers::new();
+        answers.by_ref().take(count).for_each(|answer| own.push(answer));
+        // Nobody listens any more: what was decided stays decided.
+        let _gone = to.send(own);
+    }
+}

@@ -1,0 +1,85 @@
+-- Decides a batch of groups in order, each all or nothing, and writes what was decided: one call, one clock.
+--
+-- It says who is admitted and what becomes of the states; all figures are worked out by the caller, from the
+-- states as they were read. The arithmetic is that of weir-core, in doubles, which are whole up to 2^53: a
+-- larger product is only ever compared with a smaller number. A differential test binds the two.
+--
+-- KEYS: the distinct keys. ARGV[1]: a MessagePack array of numbers, in the order in which they are read below.
+-- Returns: the time in microseconds; a letter for each operation; the keys' values as they were read.
+--   1 fits   0 does not   B a calendar's edges do not reach this time   W this is no value of ours
+-- A group with B or W is left alone as a whole.
+
+local numbers = cmsgpack.unpack(ARGV[1])
+local next_number = 0
+local function read()
+  next_number = next_number + 1
+  return numbers[next_number]
+end
+
+local fmod, max, min = math.fmod, math.max, math.min
+local LEVEL_MAX = 9007199254740991
+local PRODUCT_MAX = 4503599627370496
+local COUNT_MAX = 2199023255551
+-- What a value begins with: "W", its kind, and the number of this layout.
+local LAYOUT = 1
+local HEAD = '<c1BBB'
+local BUCKET, FIXED, SLIDING, LOG = 1, 2, 3, 4
+local TAKE, PEEK, GIVE, ADJUST, RESET = 1, 2, 3, 4, 5
+local UNENFORCED = 10
+
+-- How many whole steps fit; exact where a division alone would round.
+local function steps(x, step)
+  return (x - fmod(x, step)) / step
+end
+local function steps_up(x, step)
+  local rest = fmod(x, step)
+  return (x - rest) / step + (rest > 0 and 1 or 0)
+end
+
+local now = read()
+if now == 0 then
+  local time = redis.call('TIME')
+  now = time[1] * 1000000 + time[2]
+end
+
+-- ---- the states, by number of the key
+
+local values = {}
+for first = 1, #KEYS, 1000 do
+  local last = min(first + 999, #KEYS)
+  local some = redis.call('MGET', unpack(KEYS, first, last))
+  for i = 1, last - first + 1 do values[first + i - 1] = some[i] end
+end
+-- What is wrong with a key; its kind; when it expires, in milliseconds; and the words of its state, by kind:
+--   bucket: parts, tick, parts a unit, microseconds a tick, parts that leak a tick
+--   fixed: used, start, end     sliding: current, index, previous     log: a table
+local bad, kind, expires, a, b, c, d, e = {}, {}, {}, {}, {}, {}, {}, {}
+local dirty, asked = {}, {}
+
+for key, value in ipairs(values) do
+  if not value then
+    if redis.call('EXISTS', KEYS[key]) == 1 then bad[key] = 'W' end
+  elseif #value < 20 or struct.unpack('<c1', value) ~= 'W' then
+    bad[key] = 'W'
+  else
+    local _, of, layout = struct.unpack(HEAD, value)
+    if layout ~= LAYOUT then
+      bad[key] = 'W'
+    elseif of == LOG then
+      kind[key] = LOG
+      local before
+      expires[key], before = struct.unpack('<dd', value, 5)
+      a[key] = { value = value, held = (#value - 20) / 16, before = before, at = {}, total = {} }
+    elseif #value ~= 52 then
+      bad[key] = 'W'
+    else
+      kind[key] = of
+      expires[key], a[key], b[key], c[key], d[key], e[key] = struct.unpack('<dddddd', value, 5)
+    end
+  end
+end
+
+local function clear(key)
+  a[key], b[key], c[key], d[key], e[key] = nil, nil, nil, nil, nil
+  dirty[key] = true
+end

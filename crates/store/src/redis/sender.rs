@@ -1,0 +1,141 @@
+//! Sends a batch as one call, and works out its answers.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+
+use ::redis::RedisError;
+use weir_core::{Answer, Answers, Batch, Key, Timestamp};
+
+use super::call::Call;
+use super::link::{Link, may_have_run};
+use super::reply::{Reply, Trouble};
+use super::settings::RedisSettings;
+use crate::clock::{Clock, SystemClock};
+
+pub(super) struct Sender {
+    link: Link,
+    at: String,
+    prefix: String,
+    /// Instead of the server's own time.
+    clock: Option<Arc<dyn Clock>>,
+    /// Tells about the server's time, to place the edges of calendar windows.
+    system: SystemClock,
+    /// How far the server's clock was ahead of that when it last answered, in nanoseconds.
+    ahead: AtomicI64,
+    /// The last call failed, and it was logged.
+    is_failing: AtomicBool,
+    /// A key holds what is not ours, and it was logged.
+    is_disturbed: AtomicBool,
+}
+
+impl Sender {
+    pub(super) fn new(link: Link, settings: &RedisSettings, clock: Option<Arc<dyn Clock>>) -> Self {
+        Self {
+            link,
+            at: settings.to_string(),
+            prefix: settings.prefix().to_owned(),
+            clock,
+            system: SystemClock::new(),
+            ahead: AtomicI64::new(0),
+            is_failing: AtomicBool::new(false),
+            is_disturbed: AtomicBool::new(false),
+        }
+    }
+
+    /// The answers to a batch, in order.
+    pub(super) async fn send(&self, batch: Batch) -> Answers {
+        let (mut answers, troubles) = self.send_once(&batch).await;
+        let is_beyond = |trouble: &Option<Trouble>| *trouble == Some(Trouble::BeyondEdges);
+        if !troubles.iter().any(is_beyond) {
+            return answers;
+        }
+        // The server has told its time meanwhile, and nothing was done: those groups are asked again.
+        let groups = || batch.groups().zip(&troubles);
+        let beyond = groups().filter(|(_, trouble)| is_beyond(trouble));
+        let again: Batch = beyond.map(|(group, _)| group.iter().copied()).collect();
+        let (mut later, _) = self.send_once(&again).await;
+        let (mut answers, mut later) = (answers.drain(), later.drain());
+        let mut all = Answers::new();
+        for (group, trouble) in groups() {
+            for _ in group {
+                let first = answers.next();
+                let answer = if is_beyond(trouble) { later.next() } else { first };
+                all.push(answer.unwrap_or(Answer::Unavailable { sent: true }));
+            }
+        }
+        all
+    }
+
+    async fn send_once(&self, batch: &Batch) -> (Answers, Vec<Option<Trouble>>) {
+        let clock = self.clock.as_ref().map(|clock| clock.now());
+        let call = Call::of(batch, clock, clock.unwrap_or_else(|| self.about_now()));
+        let keys: Vec<Vec<u8>> = call.keys.iter().map(|key| self.name(*key)).collect();
+        let reply = self.link.eval(&keys, &call.numbers).await.and_then(Reply::read);
+        self.note(reply.as_ref().err());
+        match reply {
+            Ok(reply) => {
+                self.learn_the_time(reply.now);
+                let (answers, troubles) = reply.answers(batch, &call);
+                self.note_troubles(&troubles);
+                (answers, troubles)
+            }
+            Err(error) => {
+                let answers = unavailable(batch.operations().len(), may_have_run(&error));
+                (answers, batch.groups().map(|_| None).collect())
+            }
+        }
+    }
+
+    fn name(&self, Key(key): Key) -> Vec<u8> {
+        format!("{}{key:032x}", self.prefix).into_bytes()
+    }
+
+    /// About the server's time.
+    fn about_now(&self) -> Timestamp {
+        let now = self.system.now().nanos();
+        Timestamp::from_nanos(now.saturating_add_signed(self.ahead.load(Ordering::Relaxed)))
+    }
+
+    fn learn_the_time(&self, server: Timestamp) {
+        let ahead = server.nanos().cast_signed().wrapping_sub(self.system.now().nanos().cast_signed());
+        self.ahead.store(ahead, Ordering::Relaxed);
+    }
+
+    /// Logs when it begins to fail and when it ends, and nothing for each call.
+    fn note(&self, error: Option<&RedisError>) {
+        let was_failing = self.is_failing.swap(error.is_some(), Ordering::Relaxed);
+        match error {
+            Some(error) if !was_failing => {
+                tracing::error!(store = self.at, "the store does not answer: {error}");
+            }
+            None if was_failing => tracing::info!(store = self.at, "the store answers again"),
+            _ => {}
+        }
+    }
+
+    fn note_troubles(&self, troubles: &[Option<Trouble>]) {
+        if troubles.contains(&Some(Trouble::NotOurs)) && !self.is_disturbed.swap(true, Ordering::Relaxed) {
+            tracing::error!(
+                store = self.at,
+                "a key beginning with `{}` holds what this version of Weir did not write; delete such keys, or \
+                 give another prefix",
+                self.prefix
+            );
+        }
+        if troubles.contains(&Some(Trouble::Disagreement)) {
+            tracing::error!(
+                store = self.at,
+                "the script and this node decided differently: this is a defect of Weir"
+            );
+        }
+    }
+}
+
+/// The answer to so many operations that no store answered.
+pub(super) fn unavailable(count: usize, sent: bool) -> Answers {
+    let mut answers = Answers::new();
+    for _ in 0..count {
+        answers.push(Answer::Unavailable { sent });
+    }
+    answers
+}
