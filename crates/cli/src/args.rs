@@ -39,9 +39,12 @@ pub(crate) struct SettingsArgs {
     /// Where the admin port (/livez, /readyz, /metrics) listens, or `off`
     #[arg(long, value_name = "ADDRESS", env = "WEIR_ADMIN", default_value = "127.0.0.1:6070")]
     admin: String,
-    /// Where the counting is done
-    #[arg(long, value_name = "URL", env = "WEIR_STORE", default_value = "memory:")]
+    /// Where the counting is done: `memory:`, or a server such as `redis://localhost:6379`
+    #[arg(long, value_name = "URL", env = "WEIR_STORE", hide_env_values = true, default_value = "memory:")]
     store: String,
+    /// What the names of all keys on a server begin with
+    #[arg(long, value_name = "TEXT", env = "WEIR_STORE_PREFIX", default_value = "weir:")]
+    store_prefix: String,
     /// How many keys the store holds in memory, at 40 to 64 bytes each
     #[arg(long, value_name = "COUNT", env = "WEIR_MEMORY_KEYS", default_value = "4000000")]
     memory_keys: String,
@@ -94,6 +97,9 @@ pub(crate) struct ValidateArgs {
     /// The file that is in force, to tell whose usage would be kept
     #[arg(long, value_name = "OLD")]
     pub(crate) against: Option<PathBuf>,
+    /// The store of the nodes: `memory:`, or `redis:`, which counts in coarser numbers
+    #[arg(long, value_name = "URL", env = "WEIR_STORE", hide_env_values = true, default_value = "memory:")]
+    pub(crate) store: String,
     /// The largest limit of a `sliding_log`, as the nodes have it
     #[arg(
         long,
@@ -123,6 +129,8 @@ impl SettingsArgs {
             http: self.http,
             admin: self.admin,
             store: self.store,
+            store_password: std::env::var_os("WEIR_STORE_PASSWORD"),
+            store_prefix: self.store_prefix,
             memory_keys: self.memory_keys,
             memory_log_entries: self.memory_log_entries,
             log_limit_max: self.log_limit_max,

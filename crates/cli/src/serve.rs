@@ -7,24 +7,38 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use weir_core::Limiter;
-use weir_core::file::Severity;
+use weir_core::file::{Options, Severity};
+use weir_core::{Limiter, Precision};
 use weir_runtime::{
     Address, Listener, LoadError, Node, PolicySource, Reloader, Settings, Shutdown, StoreSetting, Telemetry,
     admin, log_warnings, logs,
 };
 use weir_server::door::http;
-use weir_store::MemoryStore;
+use weir_store::{AnyStore, MemoryStore, RedisStore};
 
 use crate::args::ServeArgs;
 use crate::{NO, complain, say};
 
 pub(crate) fn run(args: ServeArgs) -> Result<ExitCode> {
-    let settings = args.settings.raw().settle()?;
+    let raw = args.settings.raw();
+    let url = raw.store.clone();
+    let settings = raw.settle()?;
+    if let StoreSetting::Redis(redis) = &settings.store
+        && redis.has_password()
+        && url.contains('@')
+        && std::env::args().any(|argument| argument.contains(&url))
+    {
+        bail!(
+            "--store: a password in an argument can be read by every process of this machine; put the URL into \
+             WEIR_STORE, or the password into WEIR_STORE_PASSWORD"
+        );
+    }
     logs::start(settings.log_format, &settings.log).context("--log")?;
     let source = args.file.map_or(PolicySource::Example, PolicySource::File);
     let content = source.read()?;
-    let loaded = match source.settle(&content, &settings.policy_options) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let (store, options) = runtime.block_on(open(&settings))?;
+    let loaded = match source.settle(&content, &options) {
         Ok(loaded) => loaded,
         Err(LoadError::Broken(report)) => {
             complain(&report.render(Severity::Error, std::io::stderr().is_terminal()));
@@ -34,19 +48,15 @@ pub(crate) fn run(args: ServeArgs) -> Result<ExitCode> {
         Err(error) => return Err(error.into()),
     };
     log_warnings(&loaded, &source.name());
-    let store = match settings.store {
-        StoreSetting::Memory => Arc::new(MemoryStore::with_limits(settings.memory)),
-    };
     let gauge = store.clone();
-    let telemetry = Telemetry::new(&loaded.policies, move || gauge.stats());
+    let telemetry = Telemetry::new(&loaded.policies, move || gauge.memory_stats());
     let mut limiter = Limiter::new(loaded.policies, store);
     if settings.admits_unknown_domains {
         limiter = limiter.admitting_unknown_domains();
     }
     let shutdown = Shutdown::new();
     let node = Arc::new(Node::new(limiter, telemetry, shutdown.clone()));
-    let reloader = Reloader::new(node.clone(), source.clone(), settings.policy_options.clone(), content);
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let reloader = Reloader::new(node.clone(), source.clone(), options, content);
     let served = runtime.block_on(serve(node, reloader, &settings, &shutdown, &source));
     // A policy file on a file system that hangs is not waited for.
     runtime.shutdown_timeout(Duration::from_secs(1));
@@ -54,11 +64,27 @@ pub(crate) fn run(args: ServeArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-type MemoryNode = Node<Arc<MemoryStore>>;
+/// The store, and how policies are read for it.
+async fn open(settings: &Settings) -> Result<(Arc<AnyStore>, Options)> {
+    let log_limit_max = settings.log_limit_max;
+    match &settings.store {
+        StoreSetting::Memory => {
+            let store = AnyStore::Memory(MemoryStore::with_limits(settings.memory));
+            let secret = settings.secret.for_this_process();
+            Ok((Arc::new(store), Options { secret, log_limit_max, precision: Precision::Integer }))
+        }
+        StoreSetting::Redis(redis) => {
+            let connected = RedisStore::connect(redis, &settings.secret).await;
+            let (store, secret) = connected.context("--store")?;
+            let store = AnyStore::Redis(store);
+            Ok((Arc::new(store), Options { secret, log_limit_max, precision: Precision::Double }))
+        }
+    }
+}
 
 async fn serve(
-    node: Arc<MemoryNode>,
-    reloader: Reloader<Arc<MemoryStore>>,
+    node: Arc<Node<Arc<AnyStore>>>,
+    reloader: Reloader<Arc<AnyStore>>,
     settings: &Settings,
     shutdown: &Shutdown,
     source: &PolicySource,
@@ -87,7 +113,14 @@ async fn serve(
         source = source.name(),
         "listening"
     );
-    tracing::warn!("counting in memory: several nodes would each enforce the whole limit");
+    match &settings.store {
+        StoreSetting::Memory => {
+            tracing::warn!("counting in memory: several nodes would each enforce the whole limit");
+        }
+        StoreSetting::Redis(redis) => {
+            tracing::info!(store = %redis, "counting together with all nodes of this store");
+        }
+    }
     if std::io::stdout().is_terminal() {
         say(&welcome(address, admin_address, source));
     }

@@ -10,14 +10,22 @@ use serde_json::{Value, json};
 use weir_core::file::Options;
 use weir_core::file::{Loaded, Report, Severity};
 use weir_core::{Allowance, KeySecret, Policy, PolicySet, Span};
-use weir_runtime::{LoadError, PolicySource};
+use weir_runtime::{LoadError, PolicySource, StoreSetting};
 
 use crate::args::{Output, ValidateArgs};
 use crate::{FAILED, NO, complain, say};
 
 pub(crate) fn run(args: &ValidateArgs) -> ExitCode {
     // Nothing is counted, so any secret will do, as long as it is the same for all files.
-    let options = Options { log_limit_max: args.log_limit_max, ..Options::new(KeySecret::new([0; 16])) };
+    let precision = match StoreSetting::precision(&args.store) {
+        Ok(precision) => precision,
+        Err(error) => {
+            complain(&format!("weir: {error}"));
+            return ExitCode::from(FAILED);
+        }
+    };
+    let secret = KeySecret::new([0; 16]);
+    let options = Options { secret, log_limit_max: args.log_limit_max, precision };
     let old = match args.against.as_deref().map(|file| load(file, &options)).transpose() {
         Ok(old) => old.map(|loaded| loaded.policies),
         Err(error) => {

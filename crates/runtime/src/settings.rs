@@ -7,9 +7,8 @@ use std::time::Duration;
 
 use thiserror::Error;
 use weir_core::fields::LegacyFields;
-use weir_core::file::Options;
-use weir_core::{KeySecret, SecretTooShort};
-use weir_store::MemoryLimits;
+use weir_core::{KeySecret, Precision, SecretTooShort};
+use weir_store::{MemoryLimits, OwnSecret, RedisSettings};
 
 /// Settings exactly as they were typed, as flags or as `WEIR_…` variables. Nothing is checked yet.
 #[derive(Clone, Debug)]
@@ -18,8 +17,12 @@ pub struct RawSettings {
     pub http: String,
     /// Where the admin port listens: an address, or `off`.
     pub admin: String,
-    /// Where the counting is done.
+    /// Where the counting is done: `memory:`, or the URL of a server.
     pub store: String,
+    /// The password of the store, as the environment has it.
+    pub store_password: Option<OsString>,
+    /// What the names of all keys on a server begin with.
+    pub store_prefix: String,
     /// How many keys the store holds in memory.
     pub memory_keys: String,
     /// How many entries of sliding logs the store holds in memory.
@@ -56,9 +59,11 @@ pub struct Settings {
     /// How much the store may hold in memory: a thousand keys to a thousand million. By default 4 million keys
     /// and 16 million entries of logs, about half a gigabyte.
     pub memory: MemoryLimits,
-    /// How policy files are read: the secret that keys are hashed with, drawn at random where none is given,
-    /// and the largest limit of a sliding log, up to 2²⁴ units. By default 10,000: 160 kB a key.
-    pub policy_options: Options,
+    /// The secret that keys are hashed with. Drawn at random where none is given: a store on a server then has
+    /// the first node's.
+    pub secret: OwnSecret,
+    /// The largest limit of a sliding log, up to 2²⁴ units. By default 10,000: 160 kB a key.
+    pub log_limit_max: u64,
     /// Whether requests of an unknown domain are admitted. By default they are refused, since a misspelt
     /// domain would otherwise switch every limit off in silence.
     pub admits_unknown_domains: bool,
@@ -85,11 +90,30 @@ pub enum Address {
 }
 
 /// Where the counting is done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum StoreSetting {
     /// In the memory of this process.
     Memory,
+    /// On Redis or Valkey, together with all nodes that have the same settings.
+    Redis(RedisSettings),
 }
+
+impl StoreSetting {
+    /// The arithmetic of the store that a `--store` names.
+    ///
+    /// # Errors
+    ///
+    /// It names none.
+    pub fn precision(text: &str) -> Result<Precision, SettingsError> {
+        match text {
+            "memory:" => Ok(Precision::Integer),
+            _ if text.starts_with("redis:") => Ok(Precision::Double),
+            _ => Err(refuse("store", hidden(text), STORES)),
+        }
+    }
+}
+
+const STORES: &str = "a store is `memory:`, or a server such as `redis://localhost:6379`";
 
 /// The form of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,16 +149,16 @@ impl RawSettings {
                 format!("a log of that size needs as many --memory-log-entries, and there are {log_entries}");
             return Err(refuse("log-limit-max", &self.log_limit_max, problem));
         }
-        let policy_options = Options { log_limit_max, ..Options::new(self.key_secret()?) };
         Ok(Settings {
             http: address("http", &self.http)?,
             admin: address("admin", &self.admin)?,
-            store: store(&self.store)?,
+            store: self.store()?,
             memory: MemoryLimits {
                 keys: number("memory-keys", &self.memory_keys, 1_000, 1_000_000_000)?,
                 log_entries,
             },
-            policy_options,
+            secret: self.key_secret()?,
+            log_limit_max,
             admits_unknown_domains: word(
                 "unknown-domain",
                 &self.unknown_domain,
@@ -156,7 +180,25 @@ impl RawSettings {
         })
     }
 
-    fn key_secret(&self) -> Result<KeySecret, SettingsError> {
+    fn store(&self) -> Result<StoreSetting, SettingsError> {
+        if StoreSetting::precision(&self.store)? == Precision::Integer {
+            return Ok(StoreSetting::Memory);
+        }
+        let refused = |why: String| refuse("store", hidden(&self.store), why);
+        let mut redis = RedisSettings::parse(&self.store).map_err(|error| refused(error.to_string()))?;
+        if let Some(password) = &self.store_password {
+            let password =
+                password.to_str().ok_or_else(|| refused("WEIR_STORE_PASSWORD is not UTF-8".into()))?;
+            redis = redis.with_password(password);
+        }
+        if self.store_prefix.is_empty() || self.store_prefix.contains(['{', '}', '*', '?', '[']) {
+            let why = "a prefix has at least one character, and none of { } * ? [";
+            return Err(refuse("store-prefix", &self.store_prefix, why));
+        }
+        Ok(StoreSetting::Redis(redis.with_prefix(&self.store_prefix)))
+    }
+
+    fn key_secret(&self) -> Result<OwnSecret, SettingsError> {
         match (&self.key_secret, &self.key_secret_file) {
             (Some(_), Some(_)) => {
                 Err(refuse("key-secret-file", "", "WEIR_KEY_SECRET is set as well; give one"))
@@ -165,7 +207,8 @@ impl RawSettings {
                 // The secret itself is never shown.
                 let refused = |why: &str| refuse("key-secret-file", "", format!("WEIR_KEY_SECRET: {why}"));
                 let text = text.to_str().ok_or_else(|| refused("it is not UTF-8"))?;
-                KeySecret::from_text(text.trim()).map_err(|error| refused(&error.to_string()))
+                let secret = KeySecret::from_text(text.trim());
+                secret.map(OwnSecret::Given).map_err(|error| refused(&error.to_string()))
             }
             (None, Some(file)) => {
                 let unreadable = |error: std::io::Error| {
@@ -174,14 +217,14 @@ impl RawSettings {
                 let text = std::fs::read_to_string(file).map_err(unreadable)?;
                 let path = file.display().to_string();
                 let too_short = |error: SecretTooShort| refuse("key-secret-file", path, error.to_string());
-                KeySecret::from_text(text.trim()).map_err(too_short)
+                KeySecret::from_text(text.trim()).map(OwnSecret::Given).map_err(too_short)
             }
             (None, None) => {
                 let mut bytes = [0; 16];
                 let no_randomness =
                     |error: getrandom::Error| refuse("key-secret-file", "", error.to_string());
                 getrandom::fill(&mut bytes).map_err(no_randomness)?;
-                Ok(KeySecret::new(bytes))
+                Ok(OwnSecret::Drawn(bytes))
             }
         }
     }
@@ -199,10 +242,12 @@ fn address(flag: &'static str, text: &str) -> Result<Address, SettingsError> {
     text.parse().map(Address::At).map_err(|_| refuse(flag, text, problem))
 }
 
-fn store(text: &str) -> Result<StoreSetting, SettingsError> {
-    match text {
-        "memory:" => Ok(StoreSetting::Memory),
-        _ => Err(refuse("store", text, "the only store is `memory:`")),
+/// The URL without what stands before an `@`: there may be a password in it.
+fn hidden(url: &str) -> String {
+    match (url.split_once("://"), url.rsplit_once('@')) {
+        (Some((scheme, _)), Some((_, place))) => format!("{scheme}://…@{place}"),
+        (None, Some((_, place))) => format!("…@{place}"),
+        _ => url.to_owned(),
     }
 }
 
@@ -238,6 +283,8 @@ mod tests {
             http: "127.0.0.1:0".into(),
             admin: "off".into(),
             store: "memory:".into(),
+            store_password: None,
+            store_prefix: "weir:".into(),
             memory_keys: "1000".into(),
             memory_log_entries: "1000".into(),
             log_limit_max: "100".into(),
@@ -258,11 +305,11 @@ mod tests {
         assert_eq!(settings.admin, Address::Off);
         assert_eq!(settings.http, Address::At("127.0.0.1:0".parse().unwrap()));
         assert_eq!(settings.drain, Duration::from_secs(10));
-        assert_ne!(
-            settings.policy_options.secret,
-            raw().settle().unwrap().policy_options.secret,
-            "drawn anew"
-        );
+        let drawn = |settings: Settings| match settings.secret {
+            OwnSecret::Drawn(bytes) => bytes,
+            OwnSecret::Given(_) => panic!("none was given"),
+        };
+        assert_ne!(drawn(settings), drawn(raw().settle().unwrap()), "drawn anew");
     }
 
     #[test]
@@ -272,7 +319,17 @@ mod tests {
             change(&mut settings);
             settings.settle().unwrap_err().to_string()
         };
-        assert_eq!(error(|s| s.store = "memroy:".into()), "--store memroy:: the only store is `memory:`");
+        assert_eq!(
+            error(|s| s.store = "memroy:".into()),
+            "--store memroy:: a store is `memory:`, or a server such as `redis://localhost:6379`"
+        );
+        for wrong in ["redis://:hunter2@host:port", "http://:hunter2@host", "redis:hunter2@"] {
+            let mut settings = raw();
+            settings.store = wrong.into();
+            let error = settings.settle().unwrap_err().to_string();
+            assert!(error.starts_with("--store") && !error.contains("hunter2"), "{error}");
+        }
+        assert!(error(|s| (s.store, s.store_prefix) = ("redis://h".into(), "a{".into())).contains("prefix"));
         assert_eq!(
             error(|s| s.http = "8080".into()),
             "--http 8080: give an IP address with a port, such as 127.0.0.1:8080, or `off`; names are not looked up"

@@ -63,8 +63,11 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// Metrics for these policies. `stats` is asked at every scrape.
-    pub fn new(policies: &Arc<PolicySet>, stats: impl Fn() -> MemoryStats + Send + Sync + 'static) -> Self {
+    /// Metrics for these policies. `stats` is asked at every scrape what the memory of this process holds.
+    pub fn new(
+        policies: &Arc<PolicySet>,
+        stats: impl Fn() -> Option<MemoryStats> + Send + Sync + 'static,
+    ) -> Self {
         let mut registry = Registry::with_prefix("weir");
         let policies = PerPolicy::new(policies, &mut registry);
         let decision_seconds = Histogram::new(LATENCY_BUCKETS);

@@ -28,10 +28,12 @@
 //!
 //! Every store passes the contract suite in `tests/contract/main.rs`; to enrol one takes a line there.
 
+mod any;
 mod clock;
 mod memory;
 mod redis;
 
+pub use any::AnyStore;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use memory::{MemoryLimits, MemoryStats, MemoryStore};
-pub use redis::{RedisSettings, RedisStore, RedisStoreError, RedisUrlError};
+pub use redis::{OwnSecret, RedisSettings, RedisStore, RedisStoreError, RedisUrlError};

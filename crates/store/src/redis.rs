@@ -15,21 +15,25 @@ mod link;
 mod packed;
 mod reply;
 mod script;
+mod secret;
 mod sender;
 mod settings;
 mod value;
 
+pub use secret::OwnSecret;
 pub use settings::{RedisSettings, RedisUrlError};
 
 use std::sync::Arc;
 
+use ::redis::{ErrorKind, RedisError};
 use thiserror::Error;
-use weir_core::{Answers, Batch, Store};
+use weir_core::{Answers, Batch, KeySecret, Store};
 
 use crate::clock::Clock;
 use batcher::Batcher;
 use link::Link;
-use sender::Sender;
+use secret::Agreed;
+use sender::{Sender, SharedSecret};
 
 /// Why there is no store.
 #[derive(Debug, Error)]
@@ -42,6 +46,14 @@ pub enum RedisStoreError {
         /// What it, or the way to it, said.
         why: String,
     },
+    /// The nodes of this store count under another secret.
+    #[error("{at}: {why}")]
+    Secret {
+        /// Which store.
+        at: String,
+        /// What is different, and what to do.
+        why: &'static str,
+    },
 }
 
 /// Counts on a Redis or Valkey, together with all nodes that have the same secret and prefix. Clones share one
@@ -50,17 +62,21 @@ pub enum RedisStoreError {
 pub struct RedisStore(Batcher);
 
 impl RedisStore {
-    /// Connects. Time is the server's own.
+    /// Connects, and agrees with the other nodes on the secret that keys are hashed with: the one that policies
+    /// are to be loaded with comes back. Time is the server's own.
     ///
     /// # Errors
     ///
-    /// The server cannot be reached, or refuses us.
+    /// The server cannot be reached or refuses us, or the nodes of this store count under another secret.
     ///
     /// # Panics
     ///
     /// Outside of a Tokio runtime.
-    pub async fn connect(settings: &RedisSettings) -> Result<Self, RedisStoreError> {
-        Self::with(settings, None).await
+    pub async fn connect(
+        settings: &RedisSettings,
+        secret: &OwnSecret,
+    ) -> Result<(Self, KeySecret), RedisStoreError> {
+        Self::with(settings, secret, None).await
     }
 
     /// The same at the time of a clock of the caller's, for tests and simulations.
@@ -70,19 +86,48 @@ impl RedisStore {
     /// As there.
     pub async fn with_clock(
         settings: &RedisSettings,
+        secret: &OwnSecret,
         clock: impl Clock + 'static,
-    ) -> Result<Self, RedisStoreError> {
-        Self::with(settings, Some(Arc::new(clock))).await
+    ) -> Result<(Self, KeySecret), RedisStoreError> {
+        Self::with(settings, secret, Some(Arc::new(clock))).await
     }
 
-    async fn with(settings: &RedisSettings, clock: Option<Arc<dyn Clock>>) -> Result<Self, RedisStoreError> {
-        let unreachable = |error: ::redis::RedisError| RedisStoreError::Unreachable {
-            at: settings.to_string(),
-            why: error.to_string(),
-        };
+    async fn with(
+        settings: &RedisSettings,
+        own: &OwnSecret,
+        clock: Option<Arc<dyn Clock>>,
+    ) -> Result<(Self, KeySecret), RedisStoreError> {
+        let at = || settings.to_string();
+        let unreachable = |error: RedisError| RedisStoreError::Unreachable { at: at(), why: why(&error) };
         let link = Link::to(settings).await.map_err(unreachable)?;
-        link.query(&::redis::cmd("PING")).await.map_err(unreachable)?;
-        Ok(Self(Batcher::start(Sender::new(link, settings, clock))))
+        let name = format!("{}secret", settings.prefix()).into_bytes();
+        let refused = |why| RedisStoreError::Secret { at: at(), why };
+        let (secret, text) = match secret::agree(&link, &name, own).await.map_err(unreachable)? {
+            Agreed::On(secret, text) => (secret, text),
+            Agreed::Differently => {
+                return Err(refused("its nodes count under another key secret: give this one the same"));
+            }
+            Agreed::OnOneNotGiven => {
+                return Err(refused("its nodes were given a key secret: give it to this one too"));
+            }
+            Agreed::OnNothingOfOurs => {
+                return Err(refused(
+                    "its key secret is nothing that Weir wrote: give another prefix, or delete it",
+                ));
+            }
+        };
+        let shared = SharedSecret { name, text, fingerprint: secret::fingerprint(&secret) };
+        Ok((Self(Batcher::start(Sender::new(link, settings, shared, clock))), secret))
+    }
+}
+
+/// What keeps us from a server, for whoever set it up.
+fn why(error: &RedisError) -> String {
+    match error.kind() {
+        ErrorKind::Parse => "what answers there is no Redis or Valkey".into(),
+        ErrorKind::AuthenticationFailed => "it refuses this user or password".into(),
+        ErrorKind::Io => format!("no server answers there: {error}"),
+        _ => error.to_string(),
     }
 }
 

@@ -1,11 +1,20 @@
 //! The `weir` binary, run as a user runs it.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and says what it left out"
+)]
 
 mod documents;
 mod node;
 mod reload;
 mod serve;
+#[path = "../../../store/tests/servers/mod.rs"]
+mod servers;
+mod shared;
 mod validate;
 
 use std::path::PathBuf;

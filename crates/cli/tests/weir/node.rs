@@ -20,17 +20,27 @@ pub(crate) struct Node {
 
 impl Node {
     pub(crate) fn start(args: &[&str]) -> Self {
-        let mut node = Self::starting(args);
+        Self::starting(&[], args).listening()
+    }
+
+    /// A node with variables of its own.
+    pub(crate) fn start_with(variables: &[(&str, &str)], args: &[&str]) -> Self {
+        Self::starting(variables, args).listening()
+    }
+
+    fn listening(mut self) -> Self {
+        let node = &mut self;
         let listening = node.logged("listening");
         let address = |name: &str| listening[name].as_str().unwrap().parse().unwrap();
         (node.http, node.admin) = (address("http"), address("admin"));
-        node
+        self
     }
 
     /// A node whose log was not read yet.
-    pub(crate) fn starting(args: &[&str]) -> Self {
+    pub(crate) fn starting(variables: &[(&str, &str)], args: &[&str]) -> Self {
         let fixed = ["serve", "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-format", "json"];
         let mut command = super::weir(&[&fixed[..], args].concat());
+        command.envs(variables.iter().copied());
         let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
         let log = lines_of(child.stderr.take().unwrap());
         let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));

@@ -148,7 +148,7 @@ fn settings_come_from_the_environment_as_well() {
 fn warnings_of_a_policy_file_are_logged() {
     let path =
         file("warned.yaml", "domain: shop\npolicies:\n  - { name: p, key: [header.x], quota: 5/minute }\n");
-    let mut node = Node::starting(&[&path]);
+    let mut node = Node::starting(&[], &[&path]);
     let warning = node.logged("a client that leaves out `header.x` meets no enforced policy");
     assert_eq!((warning["line"].as_u64(), warning["level"].as_str()), (Some(3), Some("WARN")));
 }

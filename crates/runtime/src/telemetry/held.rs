@@ -9,10 +9,10 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use weir_store::MemoryStats;
 
 /// Asks a store in memory.
-pub(super) struct Held(Box<dyn Fn() -> MemoryStats + Send + Sync>);
+pub(super) struct Held(Box<dyn Fn() -> Option<MemoryStats> + Send + Sync>);
 
 impl Held {
-    pub(super) fn new(stats: impl Fn() -> MemoryStats + Send + Sync + 'static) -> Self {
+    pub(super) fn new(stats: impl Fn() -> Option<MemoryStats> + Send + Sync + 'static) -> Self {
         Self(Box::new(stats))
     }
 }
@@ -25,7 +25,7 @@ impl fmt::Debug for Held {
 
 impl Collector for Held {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        let stats = (self.0)();
+        let Some(stats) = (self.0)() else { return Ok(()) };
         for (name, help, value) in [
             ("keys_held", "Keys with a place of their own in the store", stats.keys),
             ("partitions_held", "Partitions shared by keys that found no room", stats.partitions),

@@ -28,10 +28,15 @@ impl Link {
     }
 
     /// Calls the script by its name, and by its text where the server does not know it.
-    pub(super) async fn eval(&self, keys: &[Vec<u8>], numbers: &[u8]) -> Result<Value, RedisError> {
+    pub(super) async fn eval(
+        &self,
+        keys: &[Vec<u8>],
+        numbers: &[u8],
+        fingerprint: &str,
+    ) -> Result<Value, RedisError> {
         let with = |mut call: Cmd, script: &str| {
             call.arg(script).arg(keys.len());
-            call.arg(keys).arg(numbers);
+            call.arg(keys).arg(numbers).arg(fingerprint);
             call
         };
         let mut link = self.0.clone();

@@ -18,12 +18,25 @@ use super::value;
 /// What the script returned.
 #[derive(Debug)]
 pub(super) struct Reply {
+    /// How the secret stands in the store.
+    pub(super) secret: SecretStands,
     /// When it decided.
     pub(super) now: Timestamp,
     /// A letter for each operation.
     letters: Vec<u8>,
     /// The values of the keys before.
     values: Vec<Option<Vec<u8>>>,
+}
+
+/// How the secret of keys stands in the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SecretStands {
+    /// It is the caller's.
+    Kept,
+    /// There is none any more; what was asked was decided all the same.
+    Lost,
+    /// It is another one; nothing was decided.
+    Changed,
 }
 
 /// What is wrong with a group that was left alone, or with the answer to it.
@@ -39,9 +52,14 @@ pub(super) enum Trouble {
 
 impl Reply {
     pub(super) fn read(value: Value) -> Result<Self, RedisError> {
-        let (now, letters, values): (u64, Vec<u8>, Vec<Option<Vec<u8>>>) =
+        let (secret, now, letters, values): (String, u64, Vec<u8>, Vec<Option<Vec<u8>>>) =
             FromRedisValue::from_redis_value(value)?;
-        Ok(Self { now: value::instant(now), letters, values })
+        let secret = match secret.as_str() {
+            "kept" => SecretStands::Kept,
+            "lost" => SecretStands::Lost,
+            _ => SecretStands::Changed,
+        };
+        Ok(Self { secret, now: value::instant(now), letters, values })
     }
 
     /// The answers to the call, and for each group what was wrong, if anything.

@@ -8,14 +8,26 @@ use weir_core::{Answer, Answers, Batch, Key, Timestamp};
 
 use super::call::Call;
 use super::link::{Link, may_have_run};
-use super::reply::{Reply, Trouble};
+use super::reply::{Reply, SecretStands, Trouble};
+use super::secret;
 use super::settings::RedisSettings;
 use crate::clock::{Clock, SystemClock};
+
+/// The secret of keys as this node knows it.
+#[derive(Clone, Debug)]
+pub(super) struct SharedSecret {
+    /// Where it is kept.
+    pub(super) name: Vec<u8>,
+    /// In these words.
+    pub(super) text: String,
+    pub(super) fingerprint: String,
+}
 
 pub(super) struct Sender {
     link: Link,
     at: String,
     prefix: String,
+    secret: SharedSecret,
     /// Instead of the server's own time.
     clock: Option<Arc<dyn Clock>>,
     /// Tells about the server's time, to place the edges of calendar windows.
@@ -26,12 +38,20 @@ pub(super) struct Sender {
     is_failing: AtomicBool,
     /// A key holds what is not ours, and it was logged.
     is_disturbed: AtomicBool,
+    /// Another secret is in use, and it was logged.
+    is_foreign: AtomicBool,
 }
 
 impl Sender {
-    pub(super) fn new(link: Link, settings: &RedisSettings, clock: Option<Arc<dyn Clock>>) -> Self {
+    pub(super) fn new(
+        link: Link,
+        settings: &RedisSettings,
+        secret: SharedSecret,
+        clock: Option<Arc<dyn Clock>>,
+    ) -> Self {
         Self {
             link,
+            secret,
             at: settings.to_string(),
             prefix: settings.prefix().to_owned(),
             clock,
@@ -39,6 +59,7 @@ impl Sender {
             ahead: AtomicI64::new(0),
             is_failing: AtomicBool::new(false),
             is_disturbed: AtomicBool::new(false),
+            is_foreign: AtomicBool::new(false),
         }
     }
 
@@ -69,12 +90,19 @@ impl Sender {
     async fn send_once(&self, batch: &Batch) -> (Answers, Vec<Option<Trouble>>) {
         let clock = self.clock.as_ref().map(|clock| clock.now());
         let call = Call::of(batch, clock, clock.unwrap_or_else(|| self.about_now()));
-        let keys: Vec<Vec<u8>> = call.keys.iter().map(|key| self.name(*key)).collect();
-        let reply = self.link.eval(&keys, &call.numbers).await.and_then(Reply::read);
+        let names = call.keys.iter().map(|key| self.name(*key)).chain([self.secret.name.clone()]);
+        let names: Vec<Vec<u8>> = names.collect();
+        let reply = self.link.eval(&names, &call.numbers, &self.secret.fingerprint).await;
+        let reply = reply.and_then(Reply::read);
         self.note(reply.as_ref().err());
         match reply {
             Ok(reply) => {
                 self.learn_the_time(reply.now);
+                self.note_secret(reply.secret).await;
+                if reply.secret == SecretStands::Changed {
+                    let answers = unavailable(batch.operations().len(), false);
+                    return (answers, batch.groups().map(|_| None).collect());
+                }
                 let (answers, troubles) = reply.answers(batch, &call);
                 self.note_troubles(&troubles);
                 (answers, troubles)
@@ -110,6 +138,31 @@ impl Sender {
             }
             None if was_failing => tracing::info!(store = self.at, "the store answers again"),
             _ => {}
+        }
+    }
+
+    /// Counting under two secrets would be counting apart, so nothing is counted under another than the store's.
+    async fn note_secret(&self, stands: SecretStands) {
+        let was_foreign = self.is_foreign.swap(stands == SecretStands::Changed, Ordering::Relaxed);
+        match stands {
+            SecretStands::Kept if was_foreign => {
+                tracing::info!(store = self.at, "the key secret is ours again");
+            }
+            SecretStands::Kept => {}
+            SecretStands::Lost => {
+                tracing::warn!(
+                    store = self.at,
+                    "the store has lost its key secret, and all use with it; writing it anew"
+                );
+                // Where that fails the next call finds it lost again.
+                let _written = secret::keep(&self.link, &self.secret.name, &self.secret.text).await;
+            }
+            SecretStands::Changed if was_foreign => {}
+            SecretStands::Changed => tracing::error!(
+                store = self.at,
+                "the store's key secret was changed: nothing is counted here until this node is started anew or \
+                 the secret is put back"
+            ),
         }
     }
 

@@ -32,8 +32,8 @@ impl RedisSettings {
             return Err(RedisUrlError("a Redis is named by redis://host:port/database".into()));
         }
         let connection = url.into_connection_info().map_err(|error| {
-            let why = error.detail().unwrap_or("it is no URL");
-            RedisUrlError(format!("{why}; write redis://host:port/database"))
+            let why = error.detail().unwrap_or("it names no server");
+            RedisUrlError(format!("{why}; write redis://host:port/database, the database a number"))
         })?;
         // Without it a call waits for the one before it to be acknowledged.
         let connection = connection.set_tcp_settings(TcpSettings::default().set_nodelay(true));
@@ -44,6 +44,18 @@ impl RedisSettings {
     #[must_use]
     pub fn with_prefix(self, prefix: impl Into<String>) -> Self {
         Self { prefix: prefix.into(), ..self }
+    }
+
+    /// Whether there is a password.
+    pub fn has_password(&self) -> bool {
+        self.connection.redis_settings().password().is_some()
+    }
+
+    /// The same with this password.
+    #[must_use]
+    pub fn with_password(self, password: &str) -> Self {
+        let redis = self.connection.redis_settings().clone().set_password(password);
+        Self { connection: self.connection.set_redis_settings(redis), ..self }
     }
 
     pub(super) fn connection(&self) -> ConnectionInfo {

@@ -24,7 +24,7 @@ use weir_core::{
     Algorithm, Answer, Batch, Decision, Key, KeyBuilder, KeySecret, Op, Operation, Outcome, PolicyId,
     Precision, Quota, Receipt, Rule, Span, Store, Timestamp,
 };
-use weir_store::{ManualClock, MemoryStore, RedisSettings, RedisStore};
+use weir_store::{ManualClock, MemoryStore, OwnSecret, RedisSettings, RedisStore};
 
 use servers::Kind;
 
@@ -109,7 +109,8 @@ impl<const KIND: usize> Fixture for Server<KIND> {
         let prefix = format!("case-{}:", NAMESPACES.fetch_add(1, Ordering::Relaxed));
         let settings = RedisSettings::parse(&KINDS[KIND].shared().url()).unwrap().with_prefix(&prefix);
         let clock = ManualClock::at(now);
-        let store = RedisStore::with_clock(&settings, clock.clone()).await.unwrap();
+        let (store, _) =
+            RedisStore::with_clock(&settings, &OwnSecret::Drawn([7; 16]), clock.clone()).await.unwrap();
         Self { store, clock, prefix }
     }
 
@@ -131,7 +132,7 @@ impl<const KIND: usize> Fixture for Server<KIND> {
         let mut command = redis::cmd("KEYS");
         command.arg(format!("{}*", self.prefix));
         let keys: Vec<String> = command.query_async(&mut connection).await.unwrap();
-        keys.len()
+        keys.iter().filter(|key| !key.ends_with("secret")).count()
     }
 }
 

@@ -8,7 +8,7 @@ use weir_core::{
     Algorithm, Answer, Answers, Batch, Calendar, CalendarUnit, Key, KeyBuilder, KeySecret, Op, Operation,
     PolicyId, Precision, Quota, Receipt, Rule, Span, Store as _, Timestamp, Window,
 };
-use weir_store::{ManualClock, MemoryStore, RedisStore};
+use weir_store::{ManualClock, MemoryStore, OwnSecret, RedisStore};
 
 use crate::servers::Kind;
 use crate::{Random, block_on, namespace};
@@ -130,7 +130,8 @@ async fn one_world(kind: Kind, random: &mut Random) -> usize {
     let clock =
         ManualClock::at(Timestamp::from_nanos(1_793_400_000_000_000_000 + random.below(1 << 50) * 1_000));
     let memory = MemoryStore::with_clock(clock.clone());
-    let redis = RedisStore::with_clock(&namespace(kind), clock.clone()).await.unwrap();
+    let secret = OwnSecret::Drawn([7; 16]);
+    let (redis, _) = RedisStore::with_clock(&namespace(kind).0, &secret, clock.clone()).await.unwrap();
     let policies = (0..2 + random.below(4)).map(|number| Policy::draw(random, number)).collect();
     let mut world = World { policies, receipts: Vec::new() };
     let mut done = 0;

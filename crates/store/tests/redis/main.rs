@@ -8,6 +8,7 @@
     reason = "a test fails by panicking, and says what it left out"
 )]
 
+mod cases;
 mod differential;
 #[path = "../servers/mod.rs"]
 mod servers;
@@ -17,13 +18,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use weir_store::RedisSettings;
 
-use servers::Kind;
+use servers::{Kind, Server};
 
-/// Settings with a prefix that no other test has.
-fn namespace(kind: Kind) -> RedisSettings {
+const KINDS: [Kind; 2] = [Kind::Redis, Kind::Valkey];
+
+fn settings(server: &Server, prefix: &str) -> RedisSettings {
+    RedisSettings::parse(&server.url()).unwrap().with_prefix(prefix)
+}
+
+/// Settings with a prefix that no other test has, and the prefix.
+fn namespace(kind: Kind) -> (RedisSettings, String) {
     static NAMESPACES: AtomicU64 = AtomicU64::new(0);
     let number = NAMESPACES.fetch_add(1, Ordering::Relaxed);
-    RedisSettings::parse(&kind.shared().url()).unwrap().with_prefix(format!("test-{number}:"))
+    let prefix = format!("test-{number}:");
+    (settings(kind.shared(), &prefix), prefix)
 }
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {

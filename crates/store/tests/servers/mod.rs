@@ -54,6 +54,11 @@ impl Kind {
 impl Server {
     /// Starts a server and waits until it takes connections.
     pub(crate) fn start(kind: Kind) -> Self {
+        Self::start_with(kind, &[])
+    }
+
+    /// The same with further arguments.
+    pub(crate) fn start_with(kind: Kind, arguments: &[&str]) -> Self {
         let (variable, name) = kind.names();
         let program = std::env::var(variable).unwrap_or_else(|_| name.to_owned());
         let port = free_port();
@@ -62,6 +67,7 @@ impl Server {
         let mut child = Command::new("sh")
             .args(["-c", script, &program, "--port", &port.to_string(), "--bind", "127.0.0.1"])
             .args(["--save", "", "--appendonly", "no", "--dir", "/tmp"])
+            .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

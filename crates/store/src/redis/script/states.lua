@@ -4,8 +4,10 @@
 -- states as they were read. The arithmetic is that of weir-core, in doubles, which are whole up to 2^53: a
 -- larger product is only ever compared with a smaller number. A differential test binds the two.
 --
--- KEYS: the distinct keys. ARGV[1]: a MessagePack array of numbers, in the order in which they are read below.
--- Returns: the time in microseconds; a letter for each operation; the keys' values as they were read.
+-- KEYS: the distinct keys, and the one under which the secret of keys is kept. ARGV[1]: a MessagePack array of
+-- numbers, in the order in which they are read below. ARGV[2]: the fingerprint of the caller's secret.
+-- Returns: how the secret stands (kept, lost, or changed: then nothing is done); the time in microseconds; a
+-- letter for each operation; the keys' values as they were read.
 --   1 fits   0 does not   B a calendar's edges do not reach this time   W this is no value of ours
 -- A group with B or W is left alone as a whole.
 
@@ -50,6 +52,16 @@ for first = 1, #KEYS, 1000 do
   local some = redis.call('MGET', unpack(KEYS, first, last))
   for i = 1, last - first + 1 do values[first + i - 1] = some[i] end
 end
+
+local secret = table.remove(values)
+if not secret then
+  secret = 'lost'
+elseif string.sub(secret, 1, #ARGV[2]) == ARGV[2] then
+  secret = 'kept'
+else
+  return { 'changed', now, '', {} }
+end
+
 -- What is wrong with a key; its kind; when it expires, in milliseconds; and the words of its state, by kind:
 --   bucket: parts, tick, parts a unit, microseconds a tick, parts that leak a tick
 --   fixed: used, start, end     sliding: current, index, previous     log: a table

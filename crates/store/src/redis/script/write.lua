@@ -34,4 +34,4 @@ for key, rule in pairs(last_rule) do
   end
 end
 
-return { now, table.concat(letters), values }
+return { secret, now, table.concat(letters), values }

@@ -1,0 +1,48 @@
+//! The store that a setting chose.
+
+use weir_core::{Answer, Answers, Batch, Operation, Rule, Store};
+
+use crate::memory::{MemoryStats, MemoryStore};
+use crate::redis::RedisStore;
+
+/// A store in memory, or one on a server.
+#[derive(Debug)]
+pub enum AnyStore {
+    /// In the memory of this process.
+    Memory(MemoryStore),
+    /// On Redis or Valkey.
+    Redis(RedisStore),
+}
+
+impl AnyStore {
+    /// What is held in the memory of this process; nothing of a store elsewhere.
+    pub fn memory_stats(&self) -> Option<MemoryStats> {
+        match self {
+            Self::Memory(store) => Some(store.stats()),
+            Self::Redis(_) => None,
+        }
+    }
+}
+
+impl Store for AnyStore {
+    async fn apply(&self, batch: Batch) -> Answers {
+        match self {
+            Self::Memory(store) => store.apply(batch).await,
+            Self::Redis(store) => store.apply(batch).await,
+        }
+    }
+
+    async fn apply_one(&self, operation: Operation) -> Answer {
+        match self {
+            Self::Memory(store) => store.apply_one(operation).await,
+            Self::Redis(store) => store.apply_one(operation).await,
+        }
+    }
+
+    fn in_force(&self, rules: &[Rule]) {
+        match self {
+            Self::Memory(store) => store.in_force(rules),
+            Self::Redis(store) => store.in_force(rules),
+        }
+    }
+}
