@@ -173,6 +173,18 @@ fn r01_use_never_pushes_the_expiry_out() {
 }
 
 #[test]
+fn r01_a_key_lives_as_long_as_it_is_needed() {
+    on_each(|kind| async move {
+        let (store, prefix, mut beside) = store(kind).await;
+        let rule = rule(Algorithm::TokenBucket, 10, Span::from_secs(1));
+        take(&store, "k", rule, 1).await;
+        ask(&store, "k", rule, Op::Adjust(100_000)).await;
+        let [(_, life)] = &beside.lives(&prefix).await[..] else { panic!("one key") };
+        assert!((9_990_000..=10_001_000).contains(life), "a debt of 10,000 s lives {life} ms");
+    });
+}
+
+#[test]
 fn r04_a_lost_script_is_loaded_again() {
     on_each(|kind| async move {
         let (store, _, mut beside) = store(kind).await;
@@ -225,9 +237,11 @@ fn what_is_not_ours_is_left_alone_and_counted_nowhere() {
             let Key(bits) = key(rule.algorithm.as_str());
             let name = format!("{prefix}{bits:032x}");
             let older_layout = format!("W\u{1}\0\0{}", "x".repeat(48));
+            let cut_off = format!("W\u{1}\u{1}\0{}", "x".repeat(40));
             for wrong in [
                 &["SET", &name, "100"][..],
                 &["SET", &name, &older_layout],
+                &["SET", &name, &cut_off],
                 &["SET", &name, ""],
                 &["HSET", &name, "tokens", "5"],
                 &["RPUSH", &name, "5"],
@@ -235,13 +249,13 @@ fn what_is_not_ours_is_left_alone_and_counted_nowhere() {
                 let _: redis::Value = beside.ask(&["DEL", &name]).await;
                 let _: redis::Value = beside.ask(wrong).await;
                 let op = |key, cost| Operation { key, rule, op: Op::Take(cost), enforced: true };
-                let groups = [vec![op(key(&good), 1), op(Key(bits), 1)], vec![op(key(&good), 0)]];
+                let shadow = Operation { enforced: false, ..op(Key(bits), 1) };
+                let with_good = |other| vec![op(key(&good), 1), other];
+                let groups = [with_good(op(Key(bits), 1)), with_good(shadow), vec![op(key(&good), 0)]];
                 let answers = store.apply(groups.into_iter().collect::<Batch>()).await;
-                let [Answer::Unavailable { sent: false }, Answer::Unavailable { sent: false }, rest] =
-                    &answers[..]
-                else {
-                    panic!("{wrong:?}: {answers:?}")
-                };
+                let (rest, refused) = answers.split_last().unwrap();
+                let is_left_alone = |answer: &Answer| matches!(answer, Answer::Unavailable { sent: false });
+                assert!(refused.len() == 4 && refused.iter().all(is_left_alone), "{wrong:?}: {answers:?}");
                 let Answer::Decided { decision, .. } = rest else {
                     panic!("the next group is not concerned")
                 };
