@@ -118,7 +118,7 @@ fn g04_it_does_not_start_with_a_broken_policy_file() {
 fn wrong_settings_are_refused_with_what_to_do() {
     for (args, said) in [
         (&["--http", "8080"][..], "give an IP address with a port, such as 127.0.0.1:8080, or `off`"),
-        (&["--store", "memroy:"], "the only store is `memory:`"),
+        (&["--store", "memroy:"], "a store is `memory:`"),
         (&["--http", "off"], "every door is off: give --http an address"),
         (&["--log", "x=y=z"], "--log"),
         (&["--log", "inof"], "a level (off, error, warn"),
