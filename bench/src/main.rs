@@ -14,6 +14,7 @@ mod random;
 mod results;
 mod run;
 mod scenario;
+mod shared;
 mod subject;
 mod targets;
 
@@ -51,6 +52,8 @@ struct Args {
 enum Command {
     /// An attack on the memory store, told apart
     Flood,
+    /// Counting together on a redis-server
+    Redis,
     /// One measurement, in a process of its own; prints a line of JSON
     #[command(hide = true)]
     One {
@@ -72,6 +75,7 @@ fn main() -> Result<()> {
             serde_json::to_string(&measure::one(Job { subject, scenario, threads, millis })?)?
         }
         Some(Command::Flood) => flood::flood()?,
+        Some(Command::Redis) => shared::shared(args.repeats.unwrap_or(3))?,
         None => {
             let plan = args.plan();
             page::page(&plan, &run::run(&plan)?) + "\n" + &flood::flood()?

@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 use weir_core::{Algorithm, Batch, Key, Op, Operation, Rule, Span, Timestamp};
 
 use super::packed::Packed;
-use super::script::{Code, Kind, UNENFORCED};
+use super::script::{Code, Kind, SEVERAL, UNENFORCED};
 
 /// What a batch comes to on the wire.
 #[derive(Debug)]
@@ -32,7 +32,10 @@ impl Call {
         let mut groups = Packed::default();
         let mut key_of = Vec::with_capacity(batch.operations().len());
         for group in batch.groups() {
-            groups.push(group.len() as u64);
+            if group.len() != 1 {
+                groups.push(SEVERAL);
+                groups.push(group.len() as u64);
+            }
             for operation in group {
                 let key = keys.number(operation.key);
                 key_of.push(key);
@@ -74,24 +77,27 @@ impl<T: Copy + Eq + std::hash::Hash> Distinct<T> {
 
 /// Lua counts from 1.
 fn push_operation(numbers: &mut Packed, operation: &Operation, key: usize, rule: usize) {
-    let (code, charged) = match operation.op {
+    let code = match operation.op {
         // Nothing is charged, so it only asks.
-        Op::Take(0) | Op::Peek(_) => (Code::Peek, Timestamp::default()),
-        Op::Take(_) => (Code::Take, Timestamp::default()),
-        Op::Give { at, .. } => (Code::Give, at),
-        Op::Adjust(_) => (Code::Adjust, Timestamp::default()),
-        Op::Reset => (Code::Reset, Timestamp::default()),
+        Op::Take(0) | Op::Peek(_) => Code::Peek,
+        Op::Take(_) => Code::Take,
+        Op::Give { .. } => Code::Give,
+        Op::Adjust(_) => Code::Adjust,
+        Op::Reset => Code::Reset,
     };
     let unenforced = if operation.enforced { 0 } else { UNENFORCED };
     numbers.push(u64::from(code as u8 + unenforced));
     numbers.push(key as u64);
     numbers.push(rule as u64);
     match operation.op {
-        Op::Take(amount) | Op::Peek(amount) | Op::Give { amount, .. } => numbers.push(amount),
+        Op::Take(amount) | Op::Peek(amount) => numbers.push(amount),
+        Op::Give { at, amount } => {
+            numbers.push(amount);
+            numbers.push(micros(at));
+        }
         Op::Adjust(by) => numbers.push_signed(by),
         Op::Reset => numbers.push(0),
     }
-    numbers.push(micros(charged));
 }
 
 fn push_rule(numbers: &mut Packed, rule: Rule, grace: Span, around: Timestamp) {

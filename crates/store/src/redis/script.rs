@@ -35,6 +35,9 @@ pub(super) enum Code {
     Reset = 5,
 }
 
+/// Stands before the number of operations of a group that has not just one.
+pub(super) const SEVERAL: u64 = 0;
+
 /// Added to the code of an operation whose denial refuses nothing.
 pub(super) const UNENFORCED: u8 = 10;
 

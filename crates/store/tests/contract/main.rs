@@ -269,7 +269,6 @@ macro_rules! contract {
             contract!(@ 4, $fixture, races:
                 m03_a_thousand_at_once_on_a_limit_of_five,
                 m03_two_limits_at_once,
-                m03_while_other_keys_come_and_go,
             );
             mod sixteen_threads {
                 use super::races;
@@ -295,6 +294,7 @@ contract!(on_valkey, crate::Valkey);
 
 /// A server lets keys go by itself.
 mod memory_alone {
-    use super::algorithms;
+    use super::{algorithms, races};
     contract!(@ 4, crate::Memory, algorithms: expired_keys_go_when_room_is_needed);
+    contract!(@ 4, crate::Memory, races: m03_while_other_keys_come_and_go);
 }

@@ -58,40 +58,91 @@ local function apply(key, rule, op, argument, charged, fits, admitted)
   end
 end
 
-local function decide_lone(key, rule, op, argument, charged)
-  local said = letter(key, rule, op, argument)
-  letters[#letters + 1] = said
-  if said == '1' or said == '0' then
-    apply(key, rule, op, argument, charged, said == '1', said == '1')
-  end
+-- ---- the short way: lone charges to buckets, which are most of all traffic
+
+-- By key: the rule under which its level was worked out, what is used now, and whether it was charged.
+local running, level, charged_to = {}, {}, {}
+
+-- Works out the level of a key; false where there is more to do than to add to it.
+local function begin(key, rule)
+  if rule.kind ~= BUCKET or running[key] or bad[key] then return false end
+  if kind[key] and kind[key] ~= BUCKET then return false end
+  local now_used, at = bucket.view(key, rule)
+  if at > rule.tick_now then return false end
+  running[key], level[key], last_rule[key] = rule, now_used, rule
+  return true
 end
 
-local function decide_several(count)
+-- Puts down what was added, before anything else looks at the key.
+local function settle(key)
+  local rule = running[key]
+  if not rule then return end
+  if charged_to[key] then
+    kind[key] = BUCKET
+    put_bucket(key, rule, level[key], rule.tick_now)
+  end
+  running[key], charged_to[key] = nil, nil
+end
+
+-- ---- the long way
+
+local said = 0
+
+local function read_operation(op)
+  local enforced = op < UNENFORCED
+  if not enforced then op = op - UNENFORCED end
+  local key, rule, argument = read(), rules[read()], read()
+  local charged = op == GIVE and read() or 0
+  settle(key)
+  said = said + 1
+  letters[said] = letter(key, rule, op, argument)
+  return key, rule, op, argument, charged, enforced
+end
+
+local function decide_lone(op)
+  local key, rule, argument, charged
+  key, rule, op, argument, charged = read_operation(op)
+  local fits = letters[said] == '1'
+  if fits or letters[said] == '0' then apply(key, rule, op, argument, charged, fits, fits) end
+end
+
+local function decide_several()
   local group = {}
   local admitted, broken = true, false
-  for i = 1, count do
-    local op, key, rule, argument, charged = read(), read(), rules[read()], read(), read()
-    local enforced = op < UNENFORCED
-    if not enforced then op = op - UNENFORCED end
-    local said = letter(key, rule, op, argument)
-    letters[#letters + 1] = said
-    if said == 'W' or said == 'B' then broken = true end
-    if enforced and said ~= '1' then admitted = false end
-    group[i] = { key, rule, op, argument, charged, said == '1' }
+  for i = 1, read() do
+    local key, rule, op, argument, charged, enforced = read_operation(read())
+    local fits = letters[said] == '1'
+    if not fits and letters[said] ~= '0' then broken = true end
+    if enforced and not fits then admitted = false end
+    group[i] = { key, rule, op, argument, charged, fits }
   end
   if broken then return end
-  for i = 1, count do
-    local o = group[i]
-    apply(o[1], o[2], o[3], o[4], o[5], o[6], admitted)
-  end
+  for _, o in ipairs(group) do apply(o[1], o[2], o[3], o[4], o[5], o[6], admitted) end
 end
 
 for _ = 1, read() do
-  local count = read()
-  if count == 1 then
-    local op, key, rule, argument, charged = read(), read(), rules[read()], read(), read()
-    decide_lone(key, rule, op < UNENFORCED and op or op - UNENFORCED, argument, charged)
+  local op = read()
+  if op == TAKE then
+    local key, rule = numbers[next_number + 1], rules[numbers[next_number + 2]]
+    if running[key] == rule or begin(key, rule) then
+      local cost = numbers[next_number + 3]
+      next_number = next_number + 3
+      said = said + 1
+      -- Less than nothing where the cost can never fit.
+      if level[key] <= (rule.capacity - cost) * rule.scale then
+        level[key] = level[key] + cost * rule.scale
+        charged_to[key] = true
+        letters[said] = '1'
+      else
+        asked[key] = true
+        letters[said] = '0'
+      end
+    else
+      decide_lone(op)
+    end
+  elseif op == SEVERAL then
+    decide_several()
   else
-    decide_several(count)
+    decide_lone(op)
   end
 end

@@ -24,10 +24,9 @@ local PRODUCT_MAX = 4503599627370496
 local COUNT_MAX = 2199023255551
 -- What a value begins with: "W", its kind, and the number of this layout.
 local LAYOUT = 1
-local HEAD = '<c1BBB'
 local BUCKET, FIXED, SLIDING, LOG = 1, 2, 3, 4
 local TAKE, PEEK, GIVE, ADJUST, RESET = 1, 2, 3, 4, 5
-local UNENFORCED = 10
+local UNENFORCED, SEVERAL = 10, 0
 
 -- How many whole steps fit; exact where a division alone would round.
 local function steps(x, step)
@@ -71,22 +70,22 @@ local dirty, asked = {}, {}
 for key, value in ipairs(values) do
   if not value then
     if redis.call('EXISTS', KEYS[key]) == 1 then bad[key] = 'W' end
-  elseif #value < 20 or struct.unpack('<c1', value) ~= 'W' then
+  elseif #value < 20 then
     bad[key] = 'W'
   else
-    local _, of, layout = struct.unpack(HEAD, value)
-    if layout ~= LAYOUT then
+    local mark, of, layout, _, until_ms = struct.unpack('<c1BBBd', value)
+    expires[key] = until_ms
+    if mark ~= 'W' or layout ~= LAYOUT then
       bad[key] = 'W'
     elseif of == LOG then
       kind[key] = LOG
-      local before
-      expires[key], before = struct.unpack('<dd', value, 5)
+      local before = struct.unpack('<d', value, 13)
       a[key] = { value = value, held = (#value - 20) / 16, before = before, at = {}, total = {} }
     elseif #value ~= 52 then
       bad[key] = 'W'
     else
       kind[key] = of
-      expires[key], a[key], b[key], c[key], d[key], e[key] = struct.unpack('<dddddd', value, 5)
+      a[key], b[key], c[key], d[key], e[key] = struct.unpack('<ddddd', value, 13)
     end
   end
 end

@@ -1,14 +1,18 @@
 -- ---- what has changed is written, each key once, never without an expiry
 
+for key in pairs(running) do
+  settle(key)
+end
+
 local now_ms = steps_up(now, 1000)
 
 local function packed(key, rule, until_ms)
-  local head = struct.pack(HEAD, 'W', rule.kind, LAYOUT, 0)
   if rule.kind ~= LOG then
-    return head .. struct.pack('<dddddd', until_ms, a[key], b[key], c[key], d[key], e[key])
+    return struct.pack('<c1BBBdddddd', 'W', rule.kind, LAYOUT, 0, until_ms, a[key], b[key], c[key], d[key], e[key])
   end
   local held = a[key]
-  local parts = { head, struct.pack('<dd', until_ms, held.before), string.sub(held.value, 21) }
+  local head = struct.pack('<c1BBBdd', 'W', LOG, LAYOUT, 0, until_ms, held.before)
+  local parts = { head, string.sub(held.value, 21) }
   for i = 1, #held.at do parts[#parts + 1] = struct.pack('<dd', held.at[i], held.total[i]) end
   return table.concat(parts)
 end
