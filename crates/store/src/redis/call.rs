@@ -109,6 +109,7 @@ fn push_rule(numbers: &mut Packed, rule: Rule, grace: Span, around: Timestamp) {
     numbers.push(quota.capacity());
     numbers.push(quota.window().length().map_or(0, span_micros));
     // Twice as long as use is remembered, so that a key in use is rarely renewed.
+    numbers.push(rule.memory().millis_ceil());
     let life = rule.memory().nanos().saturating_mul(2).saturating_add(grace.nanos());
     numbers.push(Span::from_nanos(life).millis_ceil());
     let edges = quota.window().edges_around(around);

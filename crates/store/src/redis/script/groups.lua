@@ -5,8 +5,9 @@ local kinds = { bucket, fixed, sliding, log }
 local rules = {}
 for i = 1, read() do
   local rule = { kind = read(), tick = read(), leak = read(), scale = read() }
-  rule.capacity, rule.window, rule.life = read(), read(), read()
+  rule.capacity, rule.window, rule.memory, rule.life = read(), read(), read(), read()
   rule.of = kinds[rule.kind]
+  rule.full = rule.capacity * rule.scale
   rule.tick_now = steps(now, rule.tick)
   if rule.window > 0 then
     rule.index = steps(now, rule.window)

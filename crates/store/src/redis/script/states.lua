@@ -73,19 +73,17 @@ for key, value in ipairs(values) do
   elseif #value < 20 then
     bad[key] = 'W'
   else
-    local mark, of, layout, _, until_ms = struct.unpack('<c1BBBd', value)
-    expires[key] = until_ms
+    local mark, of, layout, _, until_ms, first = struct.unpack('<c1BBBdd', value)
+    kind[key], expires[key] = of, until_ms
     if mark ~= 'W' or layout ~= LAYOUT then
       bad[key] = 'W'
     elseif of == LOG then
-      kind[key] = LOG
-      local before = struct.unpack('<d', value, 13)
-      a[key] = { value = value, held = (#value - 20) / 16, before = before, at = {}, total = {} }
-    elseif #value ~= 52 then
-      bad[key] = 'W'
+      a[key] = { value = value, held = (#value - 20) / 16, before = first, at = {}, total = {} }
+    elseif #value == 52 then
+      a[key] = first
+      b[key], c[key], d[key], e[key] = struct.unpack('<dddd', value, 21)
     else
-      kind[key] = of
-      a[key], b[key], c[key], d[key], e[key] = struct.unpack('<ddddd', value, 13)
+      bad[key] = 'W'
     end
   end
 end

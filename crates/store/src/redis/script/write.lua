@@ -17,24 +17,29 @@ local function packed(key, rule, until_ms)
   return table.concat(parts)
 end
 
+-- One of ours that lost its expiry would refuse for ever. A call looks at a few, since it costs a call each.
+local looks = 4
+local function look_at(key, rule)
+  looks = looks - 1
+  if redis.call('PTTL', KEYS[key]) < 0 then redis.call('PEXPIRE', KEYS[key], rule.life) end
+end
+
+local function lives_long_enough(key, rule)
+  local until_ms = expires[key]
+  if until_ms >= now_ms + rule.memory and rule.kind == BUCKET and a[key] <= rule.full then return true end
+  return until_ms > now_ms and until_ms >= steps_up(rule.of.needed(key, rule), 1000)
+end
+
 for key, rule in pairs(last_rule) do
-  local name = KEYS[key]
   if not dirty[key] then
-    -- One of ours that lost its expiry would refuse for ever.
-    if asked[key] and values[key] and redis.call('PTTL', name) < 0 then
-      redis.call('PEXPIRE', name, rule.life)
-    end
+    if asked[key] and values[key] and looks > 0 then look_at(key, rule) end
   elseif a[key] == nil then
-    if values[key] then redis.call('DEL', name) end
+    if values[key] then redis.call('DEL', KEYS[key]) end
+  elseif values[key] and rule.kind ~= LOG and lives_long_enough(key, rule) then
+    redis.call('SETRANGE', KEYS[key], '0', packed(key, rule, expires[key]))
   else
-    local needed = steps_up(rule.of.needed(key, rule), 1000)
-    local until_ms = expires[key]
-    if values[key] and rule.kind ~= LOG and until_ms >= needed and until_ms > now_ms then
-      redis.call('SETRANGE', name, 0, packed(key, rule, until_ms))
-    else
-      local life = max(rule.life, needed - now_ms)
-      redis.call('SET', name, packed(key, rule, now_ms + life), 'PX', string.format('%.0f', life))
-    end
+    local life = max(rule.life, steps_up(rule.of.needed(key, rule), 1000) - now_ms)
+    redis.call('SET', KEYS[key], packed(key, rule, now_ms + life), 'PX', string.format('%.0f', life))
   end
 end
 
