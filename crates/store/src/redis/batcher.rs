@@ -10,9 +10,9 @@ use super::sender::{Sender, unavailable};
 
 /// So many operations go out in one call, if no request alone has more. A call that decides more keeps the
 /// server from others for too long.
-const OPERATIONS_MAX: usize = 64;
-/// So many calls are on their way at once: one is decided while the next is written and the last is read.
-const IN_FLIGHT_MAX: usize = 3;
+const OPERATIONS_MAX: usize = 128;
+/// So many calls are on their way at once: one is decided while the next is put together.
+const IN_FLIGHT_MAX: usize = 2;
 /// So many requests wait at most; whoever comes then waits for room.
 const WAITING_MAX: usize = 4_096;
 
