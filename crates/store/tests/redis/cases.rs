@@ -55,14 +55,14 @@ async fn connection(server: &Server) -> MultiplexedConnection {
 }
 
 /// What a test asks a server beside the store.
-struct Beside(MultiplexedConnection);
+pub(crate) struct Beside(MultiplexedConnection);
 
 impl Beside {
-    async fn of(server: &Server) -> Self {
+    pub(crate) async fn of(server: &Server) -> Self {
         Self(connection(server).await)
     }
 
-    async fn ask<T: redis::FromRedisValue>(&mut self, words: &[&str]) -> T {
+    pub(crate) async fn ask<T: redis::FromRedisValue>(&mut self, words: &[&str]) -> T {
         let mut command = redis::Cmd::new();
         command.arg(words);
         command.query_async(&mut self.0).await.unwrap()

@@ -8,6 +8,7 @@
     reason = "a test fails by panicking, and says what it left out"
 )]
 
+mod batches;
 mod cases;
 mod differential;
 #[path = "../servers/mod.rs"]
