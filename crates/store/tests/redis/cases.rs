@@ -8,7 +8,7 @@ use weir_core::{
     Algorithm, Answer, Batch, Decision, Key, KeyBuilder, KeySecret, Op, Operation, Outcome, PolicyId,
     Precision, Quota, Rule, Span, Store as _, Timestamp,
 };
-use weir_store::{ManualClock, OwnSecret, RedisStore, RedisStoreError};
+use weir_store::{ManualClock, OwnSecret, RedisSettings, RedisStore, RedisStoreError};
 
 use crate::servers::{Kind, Server};
 use crate::{KINDS, block_on, namespace, settings};
@@ -314,5 +314,32 @@ fn nodes_agree_on_one_secret_or_do_not_start() {
         let _: String = beside.ask(&["SET", &format!("{prefix}secret"), "something else"]).await;
         let refused = RedisStore::connect(&foreign, &OWN).await.map_err(said).unwrap_err();
         assert!(refused.contains("nothing that Weir wrote"), "{refused}");
+    });
+}
+
+#[test]
+fn a_user_needs_no_more_than_docs_deploying_says() {
+    if !Kind::Redis.is_wanted() {
+        return;
+    }
+    block_on(async {
+        let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/deploying.md");
+        let text = std::fs::read_to_string(document).unwrap();
+        let line =
+            text.lines().find(|line| line.starts_with("ACL SETUSER")).expect("the document has the command");
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let server = Server::start(Kind::Redis);
+        let mut beside = Beside::of(&server).await;
+        let _: String = beside.ask(&words).await;
+        let url = format!("redis://weir:PASSWORD@127.0.0.1:{}", server.port);
+        let settings = RedisSettings::parse(&url).unwrap();
+        let (store, _) = RedisStore::connect(&settings, &OWN).await.unwrap();
+        for rule in every_algorithm(3, Span::from_secs(600)) {
+            let name = rule.algorithm.as_str();
+            assert_eq!(admitted(&store, name, rule, 4).await, 3);
+            ask(&store, name, rule, Op::Adjust(-1)).await;
+            assert_eq!(admitted(&store, name, rule, 1).await, 1);
+            ask(&store, name, rule, Op::Reset).await;
+        }
     });
 }
