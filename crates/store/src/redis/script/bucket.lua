@@ -1,6 +1,10 @@
--- ---- buckets. Each kind is made when a rule asks for it: to make a function costs about a microsecond.
+-- ---- buckets. Each kind is made when a rule asks for it, and is handed what it works on: a function that has to
+-- find its variables among all that there are by then costs more to make than a decision.
 
-local function buckets()
+local function buckets(now, steps, steps_up, clear, dirty, a, b, c, d, e)
+  local fmod, max, min = math.fmod, math.max, math.min
+  local LEVEL_MAX = 9007199254740991
+  local PRODUCT_MAX = 4503599627370496
   local bucket = {}
 
   -- Another quota's level means as many units under this one, rounded towards more use.

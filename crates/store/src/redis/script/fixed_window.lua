@@ -1,6 +1,8 @@
 -- ---- fixed windows
 
-local function fixed_windows()
+local function fixed_windows(now, steps, steps_up, clear, dirty, a, b, c, d, e)
+  local max, min = math.max, math.min
+  local LEVEL_MAX = 9007199254740991
   local fixed = {}
 
   function fixed.view(key, rule)

@@ -6,7 +6,7 @@ local rules = {}
 for i = 1, read() do
   local rule = { kind = read(), tick = read(), leak = read(), scale = read() }
   rule.capacity, rule.window, rule.memory, rule.life = read(), read(), read(), read()
-  rule.of = made[rule.kind] or kinds[rule.kind]()
+  rule.of = made[rule.kind] or kinds[rule.kind](now, steps, steps_up, clear, dirty, a, b, c, d, e)
   made[rule.kind] = rule.of
   rule.full = rule.capacity * rule.scale
   rule.tick_now = steps(now, rule.tick)
@@ -35,16 +35,6 @@ local letters, said = {}, 0
 -- By key: the rule under which its level was worked out, what is used now, and whether it was charged.
 local running, level, charged_to = {}, {}, {}
 
--- Works out the level of a key; false where there is more to do than to add to it.
-local function begin(key, rule)
-  if rule.kind ~= BUCKET or running[key] or bad[key] then return false end
-  if kind[key] and kind[key] ~= BUCKET then return false end
-  local now_used, at = rule.of.view(key, rule)
-  if at > rule.tick_now then return false end
-  running[key], level[key], last_rule[key] = rule, now_used, rule
-  return true
-end
-
 -- Puts down what was added, before anything else looks at the key.
 local function settle(key)
   local rule = running[key]
@@ -58,7 +48,9 @@ end
 
 -- ---- the long way, made when it is needed
 
-local function long_way()
+local function long_way(read, settle, rules, bad, kind, asked, last_rule, letters)
+  local TAKE, PEEK, GIVE, ADJUST, FIXED, UNENFORCED, SEVERAL = 1, 2, 3, 4, 2, 10, 0
+
   local function letter(key, rule, op, argument)
     if bad[key] or (kind[key] and kind[key] ~= rule.kind) then return 'W' end
     if rule.kind == FIXED and not rule.start then return 'B' end
@@ -89,49 +81,63 @@ local function long_way()
     end
   end
 
-  local function read_operation(op)
+  local function read_operation(op, said)
     local enforced = op < UNENFORCED
     if not enforced then op = op - UNENFORCED end
     local key, rule, argument = read(), rules[read()], read()
     local charged = op == GIVE and read() or 0
     settle(key)
-    said = said + 1
     letters[said] = letter(key, rule, op, argument)
     return key, rule, op, argument, charged, enforced
   end
 
-  local function decide_lone(op)
+  local function decide_lone(op, said)
     local key, rule, argument, charged
-    key, rule, op, argument, charged = read_operation(op)
+    key, rule, op, argument, charged = read_operation(op, said)
     local fits = letters[said] == '1'
     if fits or letters[said] == '0' then apply(key, rule, op, argument, charged, fits, fits) end
+    return said
   end
 
-  local function decide_several()
+  local function decide_several(said)
     local group = {}
     local admitted, broken = true, false
-    for i = 1, read() do
-      local key, rule, op, argument, charged, enforced = read_operation(read())
-      local fits = letters[said] == '1'
-      if not fits and letters[said] ~= '0' then broken = true end
+    local count = read()
+    for i = 1, count do
+      local key, rule, op, argument, charged, enforced = read_operation(read(), said + i - 1)
+      local fits = letters[said + i - 1] == '1'
+      if not fits and letters[said + i - 1] ~= '0' then broken = true end
       if enforced and not fits then admitted = false end
       group[i] = { key, rule, op, argument, charged, fits }
     end
-    if broken then return end
-    for _, o in ipairs(group) do apply(o[1], o[2], o[3], o[4], o[5], o[6], admitted) end
+    if not broken then
+      for _, o in ipairs(group) do apply(o[1], o[2], o[3], o[4], o[5], o[6], admitted) end
+    end
+    return said + count - 1
   end
 
-  return function(op)
-    if op == SEVERAL then decide_several() else decide_lone(op) end
+  -- Decides what is read next; the next letter has this number. Returns the number of the last.
+  return function(op, said)
+    if op == SEVERAL then return decide_several(said) end
+    return decide_lone(op, said)
   end
 end
 
 local decide
 for _ = 1, read() do
   local op = read()
+  local is_lone = false
   if op == TAKE then
     local key, rule = numbers[next_number + 1], rules[numbers[next_number + 2]]
-    if running[key] == rule or begin(key, rule) then
+    is_lone = running[key] == rule
+    if not is_lone and rule.kind == BUCKET and not running[key] and not bad[key] and (kind[key] or BUCKET) == BUCKET then
+      local used, at = rule.of.view(key, rule)
+      if at <= rule.tick_now then
+        running[key], level[key], last_rule[key] = rule, used, rule
+        is_lone = true
+      end
+    end
+    if is_lone then
       local cost = numbers[next_number + 3]
       next_number = next_number + 3
       said = said + 1
@@ -144,12 +150,10 @@ for _ = 1, read() do
         asked[key] = true
         letters[said] = '0'
       end
-    else
-      decide = decide or long_way()
-      decide(op)
     end
-  else
-    decide = decide or long_way()
-    decide(op)
+  end
+  if not is_lone then
+    decide = decide or long_way(read, settle, rules, bad, kind, asked, last_rule, letters)
+    said = decide(op, said + 1)
   end
 end

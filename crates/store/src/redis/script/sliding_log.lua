@@ -1,6 +1,8 @@
 -- ---- logs: entries are read from the value where they are, and new ones kept beside it
 
-local function sliding_logs()
+local function sliding_logs(now, steps, steps_up, clear, dirty, a, b, c, d, e)
+  local max, min = math.max, math.min
+  local LEVEL_MAX = 9007199254740991
   local log = {}
 
   local function entry(held, i)
@@ -137,6 +139,14 @@ local function sliding_logs()
 
   function log.needed(key, rule)
     return entry(a[key], entries(a[key])) + rule.window
+  end
+
+  -- The value: its head, what is kept of the one that was read, and what is new.
+  function log.packed(key, head)
+    local held = a[key]
+    local parts = { head, string.sub(held.value, 21) }
+    for i = 1, #held.at do parts[#parts + 1] = struct.pack('<dd', held.at[i], held.total[i]) end
+    return table.concat(parts)
   end
 
   return log

@@ -1,6 +1,8 @@
 -- ---- sliding windows
 
-local function sliding_windows()
+local function sliding_windows(now, steps, steps_up, clear, dirty, a, b, c, d, e)
+  local max, min = math.max, math.min
+  local COUNT_MAX = 2199023255551
   local sliding = {}
 
   function sliding.view(key, rule)

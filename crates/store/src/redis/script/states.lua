@@ -18,15 +18,11 @@ local function read()
   return numbers[next_number]
 end
 
-local fmod, max, min = math.fmod, math.max, math.min
-local LEVEL_MAX = 9007199254740991
-local PRODUCT_MAX = 4503599627370496
-local COUNT_MAX = 2199023255551
+local fmod, max = math.fmod, math.max
 -- What a value begins with: "W", its kind, and the number of this layout.
 local LAYOUT = 1
-local BUCKET, FIXED, SLIDING, LOG = 1, 2, 3, 4
-local TAKE, PEEK, GIVE, ADJUST, RESET = 1, 2, 3, 4, 5
-local UNENFORCED, SEVERAL = 10, 0
+local BUCKET, LOG = 1, 4
+local TAKE = 1
 
 -- How many whole steps fit; exact where a division alone would round.
 local function steps(x, step)
@@ -47,7 +43,7 @@ end
 
 local values = {}
 for first = 1, #KEYS, 1000 do
-  local last = min(first + 999, #KEYS)
+  local last = math.min(first + 999, #KEYS)
   local some = redis.call('MGET', unpack(KEYS, first, last))
   for i = 1, last - first + 1 do values[first + i - 1] = some[i] end
 end
