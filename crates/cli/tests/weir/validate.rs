@@ -83,3 +83,15 @@ fn what_cannot_be_read_is_no_answer() {
     assert_eq!(run(&["validate"]).0, Some(2), "a file is needed");
     assert_eq!(run(&["validate", "/"]).0, Some(2), "a folder is no file");
 }
+
+#[test]
+fn t06_what_a_store_on_a_server_cannot_hold_is_told_beforehand() {
+    let text = "domain: d\npolicies:\n  - { name: p, key: [u], quota: 100000000000/day, algorithm: sliding_window }\n";
+    let path = file("doubles.yaml", text);
+    assert_eq!(run(&["validate", &path]).0, Some(0));
+    let (code, said, _) = run(&["validate", "--store", "redis:", &path]);
+    assert_eq!(code, Some(1));
+    assert!(said.contains("the highest limit that stays exact is 52124995687"), "{said}");
+    let (code, _, said) = run(&["validate", "--store", "memroy:", &path]);
+    assert!(code == Some(2) && said.contains("a store is `memory:`"), "{said}");
+}
