@@ -70,7 +70,7 @@ async fn open(settings: &Settings) -> Result<(Arc<AnyStore>, Options)> {
     match &settings.store {
         StoreSetting::Memory => {
             let store = AnyStore::Memory(MemoryStore::with_limits(settings.memory));
-            let secret = settings.secret.for_this_process();
+            let secret = settings.secret.secret();
             Ok((Arc::new(store), Options { secret, log_limit_max, precision: Precision::Integer }))
         }
         StoreSetting::Redis(redis) => {

@@ -12,6 +12,7 @@
 mod batcher;
 mod call;
 mod link;
+mod micros;
 mod packed;
 mod reply;
 mod script;

@@ -3,6 +3,7 @@
 use hashbrown::HashMap;
 use weir_core::{Algorithm, Batch, Key, Op, Operation, Rule, Span, Timestamp};
 
+use super::micros;
 use super::packed::Packed;
 use super::script::{Code, Kind, SEVERAL, UNENFORCED};
 
@@ -17,7 +18,6 @@ pub(super) struct Call {
     pub(super) numbers: Vec<u8>,
 }
 
-const NANOS_PER_MICRO: u64 = 1_000;
 /// A key lives for longer than it is needed, so that no window is too short for the server.
 const GRACE: Span = Span::from_secs(1);
 /// Keys expire by the server's time, which passes while a clock of the caller's stands.
@@ -43,7 +43,7 @@ impl Call {
             }
         }
         let mut numbers = Packed::default();
-        numbers.push(clock.map_or(0, micros));
+        numbers.push(clock.map_or(0, micros::of_instant));
         numbers.push(rules.items.len() as u64);
         let grace = if clock.is_some() { GRACE_OFF_TIME } else { GRACE };
         rules.items.iter().for_each(|rule| push_rule(&mut numbers, *rule, grace, around));
@@ -93,7 +93,7 @@ fn push_operation(numbers: &mut Packed, operation: &Operation, key: usize, rule:
         Op::Take(amount) | Op::Peek(amount) => numbers.push(amount),
         Op::Give { at, amount } => {
             numbers.push(amount);
-            numbers.push(micros(at));
+            numbers.push(micros::of_instant(at));
         }
         Op::Adjust(by) => numbers.push_signed(by),
         Op::Reset => numbers.push(0),
@@ -103,18 +103,18 @@ fn push_operation(numbers: &mut Packed, operation: &Operation, key: usize, rule:
 fn push_rule(numbers: &mut Packed, rule: Rule, grace: Span, around: Timestamp) {
     let quota = &rule.quota;
     numbers.push(u64::from(kind(rule.algorithm) as u8));
-    numbers.push(span_micros(quota.tick()));
+    numbers.push(micros::of_span(quota.tick()));
     numbers.push(quota.leak());
     numbers.push(quota.scale());
     numbers.push(quota.capacity());
-    numbers.push(quota.window().length().map_or(0, span_micros));
+    numbers.push(quota.window().length().map_or(0, micros::of_span));
     // Twice as long as use is remembered, so that a key in use is rarely renewed.
     numbers.push(rule.memory().millis_ceil());
     let life = rule.memory().nanos().saturating_mul(2).saturating_add(grace.nanos());
     numbers.push(Span::from_nanos(life).millis_ceil());
     let edges = quota.window().edges_around(around);
     numbers.push(edges.map_or(0, |edges| edges.len() as u64));
-    edges.into_iter().flatten().for_each(|edge| numbers.push(micros(edge)));
+    edges.into_iter().flatten().for_each(|edge| numbers.push(micros::of_instant(edge)));
 }
 
 pub(super) const fn kind(algorithm: Algorithm) -> Kind {
@@ -124,13 +124,4 @@ pub(super) const fn kind(algorithm: Algorithm) -> Kind {
         Algorithm::SlidingWindow => Kind::Sliding,
         Algorithm::SlidingLog => Kind::Log,
     }
-}
-
-/// Whole microseconds since the epoch: what a double holds.
-const fn micros(at: Timestamp) -> u64 {
-    at.nanos() / NANOS_PER_MICRO
-}
-
-const fn span_micros(span: Span) -> u64 {
-    span.nanos() / NANOS_PER_MICRO
 }

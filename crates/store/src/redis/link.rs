@@ -58,7 +58,12 @@ fn is_no_script(error: &RedisError) -> bool {
     error.kind() == ErrorKind::Server(ServerErrorKind::NoScript)
 }
 
-/// Whether the server may have run a call that ended so. What it says itself, it says instead.
+/// Whether the server may have run a call that ended so. What it refuses it has not begun; a general error may
+/// come from the middle of the script.
 pub(super) fn may_have_run(error: &RedisError) -> bool {
-    !matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension | ErrorKind::AuthenticationFailed)
+    match error.kind() {
+        ErrorKind::Server(kind) => kind == ServerErrorKind::ResponseError,
+        ErrorKind::Extension | ErrorKind::AuthenticationFailed => false,
+        _ => true,
+    }
 }

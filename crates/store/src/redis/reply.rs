@@ -12,6 +12,7 @@ use weir_core::{
 };
 
 use super::call::Call;
+use super::micros;
 use super::script::letter;
 use super::value;
 
@@ -59,7 +60,7 @@ impl Reply {
             "lost" => SecretStands::Lost,
             _ => SecretStands::Changed,
         };
-        Ok(Self { secret, now: value::instant(now), letters, values })
+        Ok(Self { secret, now: micros::instant(now), letters, values })
     }
 
     /// The answers to the call, and for each group what was wrong, if anything.

@@ -18,8 +18,8 @@ pub enum OwnSecret {
 }
 
 impl OwnSecret {
-    /// The secret of a node that shares its store with none.
-    pub fn for_this_process(&self) -> KeySecret {
+    /// The secret that the node brought. One that shares its store with none counts by it.
+    pub fn secret(&self) -> KeySecret {
         match self {
             Self::Given(secret) => secret.clone(),
             Self::Drawn(bytes) => KeySecret::new(*bytes),
@@ -48,7 +48,7 @@ pub(super) fn fingerprint(secret: &KeySecret) -> String {
 
 /// Agrees with the other nodes of a store: the first to come decides.
 pub(super) async fn agree(link: &Link, name: &[u8], own: &OwnSecret) -> Result<Agreed, RedisError> {
-    let secret = own.for_this_process();
+    let secret = own.secret();
     let mark = fingerprint(&secret);
     let text = match own {
         OwnSecret::Given(_) => format!("{mark} given"),

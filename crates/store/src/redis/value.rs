@@ -12,11 +12,10 @@
 //!    log      total before the first entry, then for each: instant · total up to it
 //! ```
 
-use weir_core::{Portable, Span, Timestamp};
+use weir_core::Portable;
 
+use super::micros::{instant, span};
 use super::script::{Kind, LAYOUT};
-
-const NANOS_PER_MICRO: u64 = 1_000;
 
 /// The state that a value holds; nothing where it is none of this layout.
 pub(super) fn state(value: &[u8]) -> Option<Portable> {
@@ -52,17 +51,10 @@ const fn whole(bytes: [u8; 8]) -> u64 {
     f64::from_le_bytes(bytes) as u64
 }
 
-/// The instant so many microseconds after the epoch.
-pub(super) const fn instant(micros: u64) -> Timestamp {
-    Timestamp::from_nanos(micros.saturating_mul(NANOS_PER_MICRO))
-}
-
-const fn span(micros: u64) -> Span {
-    Span::from_nanos(micros.saturating_mul(NANOS_PER_MICRO))
-}
-
 #[cfg(test)]
 mod tests {
+    use weir_core::Span;
+
     use super::*;
 
     fn value(kind: u8, layout: u8, words: &[f64]) -> Vec<u8> {

@@ -237,11 +237,13 @@ fn what_is_not_ours_is_left_alone_and_counted_nowhere() {
             let Key(bits) = key(rule.algorithm.as_str());
             let name = format!("{prefix}{bits:032x}");
             let older_layout = format!("W\u{1}\0\0{}", "x".repeat(48));
+            let log_cut_off = format!("W\u{4}\u{1}\0{}", "x".repeat(40));
             let cut_off = format!("W\u{1}\u{1}\0{}", "x".repeat(40));
             for wrong in [
                 &["SET", &name, "100"][..],
                 &["SET", &name, &older_layout],
                 &["SET", &name, &cut_off],
+                &["SET", &name, &log_cut_off],
                 &["SET", &name, ""],
                 &["HSET", &name, "tokens", "5"],
                 &["RPUSH", &name, "5"],
@@ -277,7 +279,7 @@ fn a_lost_secret_is_written_again_and_a_changed_one_counts_nothing() {
         let mut beside = Beside::of(&server).await;
         let rule = rule(Algorithm::FixedWindow, 5, Span::from_secs(86_400));
         let (store, secret) = RedisStore::connect(&settings(&server, "a:"), &OWN).await.unwrap();
-        assert!(secret == OWN.for_this_process());
+        assert!(secret == OWN.secret());
         assert_eq!(admitted(&store, "k", rule, 3).await, 3);
         let kept: String = beside.ask(&["GET", "a:secret"]).await;
 

@@ -17,6 +17,8 @@ mod servers;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use proptest::prelude::Rng as _;
+use proptest::test_runner::{RngAlgorithm, TestRng};
 use weir_store::RedisSettings;
 
 use servers::{Kind, Server};
@@ -44,22 +46,20 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
         .block_on(future)
 }
 
-/// `SplitMix64`: random numbers from a seed that is printed.
-struct Random(u64);
+/// Random numbers from a seed that is printed.
+struct Random(TestRng);
 
 impl Random {
     fn from_environment() -> Self {
-        let seed = std::env::var("WEIR_SEED").ok().and_then(|text| text.parse().ok());
+        let seed: Option<u64> = std::env::var("WEIR_SEED").ok().and_then(|text| text.parse().ok());
         let seed = seed.unwrap_or_else(|| RandomState::new().build_hasher().finish());
         println!("WEIR_SEED={seed}");
-        Self(seed)
+        let mut bytes = [0; 32];
+        bytes[..8].copy_from_slice(&seed.to_le_bytes());
+        Self(TestRng::from_seed(RngAlgorithm::ChaCha, &bytes))
     }
 
     fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % end.max(1)
+        self.0.next_u64() % end.max(1)
     }
 }

@@ -70,10 +70,6 @@ local function buckets(now, steps, steps_up, clear, dirty, a, b, c, d, e)
     bucket.put(key, rule, by < 0 and max(level - size, 0) or min(level + size, LEVEL_MAX), rule.tick_now)
   end
 
-  function bucket.reset(key)
-    clear(key)
-  end
-
   function bucket.needed(key)
     return (b[key] + steps_up(a[key], e[key])) * d[key]
   end

@@ -26,8 +26,6 @@ local function fixed_windows(now, steps, steps_up, clear, dirty, a, b, c, d, e)
     put_fixed(key, used + cost, start, finish)
   end
 
-  function fixed.refuse() end
-
   function fixed.give(key, rule, amount, charged)
     local used, start, finish = fixed.view(key, rule)
     if start <= charged and charged < finish then put_fixed(key, max(used - amount, 0), start, finish) end
@@ -36,10 +34,6 @@ local function fixed_windows(now, steps, steps_up, clear, dirty, a, b, c, d, e)
   function fixed.adjust(key, rule, by)
     local used, start, finish = fixed.view(key, rule)
     put_fixed(key, min(max(used + by, 0), LEVEL_MAX), start, finish)
-  end
-
-  function fixed.reset(key)
-    clear(key)
   end
 
   function fixed.needed(key)

@@ -48,7 +48,7 @@ end
 
 -- ---- the long way, made when it is needed
 
-local function long_way(read, settle, rules, bad, kind, asked, last_rule, letters)
+local function long_way(read, settle, clear, rules, bad, kind, asked, last_rule, letters)
   local TAKE, PEEK, GIVE, ADJUST, FIXED, UNENFORCED, SEVERAL = 1, 2, 3, 4, 2, 10, 0
 
   local function letter(key, rule, op, argument)
@@ -64,7 +64,7 @@ local function long_way(read, settle, rules, bad, kind, asked, last_rule, letter
     if op == TAKE then
       if not fits then
         asked[key] = true
-        rule.of.refuse(key, rule)
+        if rule.of.refuse then rule.of.refuse(key, rule) end
       elseif admitted then
         kind[key] = rule.kind
         rule.of.charge(key, rule, argument)
@@ -77,7 +77,7 @@ local function long_way(read, settle, rules, bad, kind, asked, last_rule, letter
       kind[key] = rule.kind
       rule.of.adjust(key, rule, argument)
     else
-      rule.of.reset(key)
+      clear(key)
     end
   end
 
@@ -153,7 +153,7 @@ for _ = 1, read() do
     end
   end
   if not is_lone then
-    decide = decide or long_way(read, settle, rules, bad, kind, asked, last_rule, letters)
+    decide = decide or long_way(read, settle, clear, rules, bad, kind, asked, last_rule, letters)
     said = decide(op, said + 1)
   end
 end

@@ -86,8 +86,6 @@ local function sliding_logs(now, steps, steps_up, clear, dirty, a, b, c, d, e)
 
   log.charge = add
 
-  function log.refuse() end
-
   -- Lowers entry i of a log that was taken apart, by at most so much; returns how much that was.
   local function lower(held, i, by)
     local weight = held.total[i] - (held.total[i - 1] or 0)
@@ -131,10 +129,6 @@ local function sliding_logs(now, steps, steps_up, clear, dirty, a, b, c, d, e)
     for i = #held.at, 1, -1 do left = left - lower(held, i, left) end
     a[key] = held
     settle(key, rule)
-  end
-
-  function log.reset(key)
-    clear(key)
   end
 
   function log.needed(key, rule)

@@ -33,8 +33,6 @@ local function sliding_windows(now, steps, steps_up, clear, dirty, a, b, c, d, e
     put_sliding(key, current + cost, index, previous)
   end
 
-  function sliding.refuse() end
-
   function sliding.give(key, rule, amount, charged)
     local current, index, previous = sliding.view(key, rule)
     local behind = index - steps(charged, rule.window)
@@ -50,10 +48,6 @@ local function sliding_windows(now, steps, steps_up, clear, dirty, a, b, c, d, e
     if by >= 0 then return put_sliding(key, min(current + by, COUNT_MAX), index, previous) end
     local rest = max(-by - current, 0)
     put_sliding(key, max(current + by, 0), index, max(previous - rest, 0))
-  end
-
-  function sliding.reset(key)
-    clear(key)
   end
 
   function sliding.needed(key, rule)

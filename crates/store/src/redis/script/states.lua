@@ -73,9 +73,9 @@ for key, value in ipairs(values) do
     kind[key], expires[key] = of, until_ms
     if mark ~= 'W' or layout ~= LAYOUT then
       bad[key] = 'W'
-    elseif of == LOG then
+    elseif of == LOG and #value > 20 and (#value - 20) % 16 == 0 then
       a[key] = { value = value, held = (#value - 20) / 16, before = first, at = {}, total = {} }
-    elseif #value == 52 then
+    elseif of ~= LOG and #value == 52 then
       a[key] = first
       b[key], c[key], d[key], e[key] = struct.unpack('<dddd', value, 21)
     else
