@@ -43,7 +43,7 @@ impl Policy {
     }
 
     fn ask(&self, store: &MemoryStore<ManualClock>, number: u32, op: Op) -> Result<Decision> {
-        let operation = Operation { key: self.key(number), rule: self.rule, op, enforced: true };
+        let operation = Operation::new(self.key(number), self.rule, op);
         match at_once(store.apply_one(operation))? {
             Answer::Decided { decision, .. } => Ok(decision),
             Answer::Unavailable { .. } => bail!("the memory store gave no decision"),

@@ -80,7 +80,7 @@ impl Handle for WeirHandle {
     async fn ask(&mut self, asks: &[Ask]) -> Result<u32> {
         let ask = asks.first().context("one request")?;
         let key = self.start.part(Name::user(ask.key).as_str().as_bytes()).key();
-        let operation = Operation { key, rule: self.rule, op: Op::Take(ask.cost.into()), enforced: true };
+        let operation = Operation::new(key, self.rule, Op::Take(ask.cost.into()));
         match self.store.apply_one(operation).await {
             Answer::Decided { decision, .. } => Ok(u32::from(decision.outcome == Outcome::Allow)),
             Answer::Unavailable { .. } => bail!("no decision"),

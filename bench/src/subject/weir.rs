@@ -41,7 +41,7 @@ impl Subject for StoreStep {
     fn decider(&self, _threads: usize) -> impl FnMut(u32) -> Result<bool> {
         move |user| {
             let key = self.key_start.part(Name::user(user).as_str().as_bytes()).key();
-            let operation = Operation { key, rule: self.rule, op: Op::Take(1), enforced: true };
+            let operation = Operation::new(key, self.rule, Op::Take(1));
             match at_once(self.store.apply_one(operation))? {
                 Answer::Decided { decision, .. } => Ok(decision.outcome == Outcome::Allow),
                 Answer::Unavailable { .. } => bail!("the memory store gave no decision"),

@@ -39,12 +39,22 @@ pub(crate) struct SettingsArgs {
     /// Where the admin port (/livez, /readyz, /metrics) listens, or `off`
     #[arg(long, value_name = "ADDRESS", env = "WEIR_ADMIN", default_value = "127.0.0.1:6070")]
     admin: String,
-    /// Where the counting is done: `memory:`, or a server such as `redis://localhost:6379`
+    /// Where the counting is done: `memory:`, or `redis://host:port`, `redis+sentinel://host,host/name`,
+    /// `redis+cluster://host,host`; rediss for TLS
     #[arg(long, value_name = "URL", env = "WEIR_STORE", hide_env_values = true, default_value = "memory:")]
     store: String,
     /// What the names of all keys on a server begin with
     #[arg(long, value_name = "TEXT", env = "WEIR_STORE_PREFIX", default_value = "weir:")]
     store_prefix: String,
+    /// The certificate of the authority that signed the servers'; by default those that the machine trusts
+    #[arg(long, value_name = "FILE", env = "WEIR_STORE_CA")]
+    store_ca: Option<PathBuf>,
+    /// Our certificate, for servers that ask for one
+    #[arg(long, value_name = "FILE", env = "WEIR_STORE_CERT")]
+    store_cert: Option<PathBuf>,
+    /// The key of our certificate
+    #[arg(long, value_name = "FILE", env = "WEIR_STORE_KEY")]
+    store_key: Option<PathBuf>,
     /// How many keys the store holds in memory, at 40 to 64 bytes each
     #[arg(long, value_name = "COUNT", env = "WEIR_MEMORY_KEYS", default_value = "4000000")]
     memory_keys: String,
@@ -130,7 +140,11 @@ impl SettingsArgs {
             admin: self.admin,
             store: self.store,
             store_password: std::env::var_os("WEIR_STORE_PASSWORD"),
+            store_sentinel_password: std::env::var_os("WEIR_STORE_SENTINEL_PASSWORD"),
             store_prefix: self.store_prefix,
+            store_ca: self.store_ca,
+            store_cert: self.store_cert,
+            store_key: self.store_key,
             memory_keys: self.memory_keys,
             memory_log_entries: self.memory_log_entries,
             log_limit_max: self.log_limit_max,

@@ -20,6 +20,16 @@ pub struct Operation {
     pub op: Op,
     /// Whether a denial here refuses the whole group. A shadow's does not.
     pub enforced: bool,
+    /// Where one call cannot decide a whole group, lower ranks are charged first: what a narrow policy refuses
+    /// is then never taken from a wide one.
+    pub rank: u16,
+}
+
+impl Operation {
+    /// An enforced operation of the first rank.
+    pub const fn new(key: Key, rule: Rule, op: Op) -> Self {
+        Self { key, rule, op, enforced: true, rank: 0 }
+    }
 }
 
 /// Proof of a charge, and the only way to give it back.
@@ -41,8 +51,7 @@ pub struct Receipt {
 impl Receipt {
     /// The operation that gives the charge back, as far as it has not leaked away or expired.
     pub const fn give_back(self) -> Operation {
-        let op = Op::Give { at: self.at, amount: self.amount };
-        Operation { key: self.key, rule: self.rule, op, enforced: true }
+        Operation::new(self.key, self.rule, Op::Give { at: self.at, amount: self.amount })
     }
 }
 

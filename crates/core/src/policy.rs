@@ -99,6 +99,8 @@ pub struct Policy {
     /// Empty means every layer.
     pub(crate) layers: Vec<Layer>,
     pub(crate) replaces: Vec<usize>,
+    /// Its place among all, the narrowest first.
+    pub(crate) rank: u16,
     /// Domain, name, algorithm and window are in it already.
     pub(crate) key_start: KeyBuilder,
 }

@@ -107,7 +107,7 @@ impl Verdict {
             },
         };
         let judgements: List<Judgement> = (charges.charges.drain())
-            .map(|Charge { policy, cost, enforced, demand }| Judgement {
+            .map(|Charge { policy, cost, enforced, demand, .. }| Judgement {
                 policy,
                 cost,
                 enforced,

@@ -13,8 +13,8 @@ use crate::settings::LogFormat;
 ///
 /// The directives cannot be read.
 pub fn start(format: LogFormat, directives: &str) -> Result<(), ParseError> {
-    // What the file watcher tells of itself concerns nobody who runs a node.
-    let filter = EnvFilter::builder().parse(format!("notify=off,{directives}"))?;
+    // What the file watcher and the store's client tell of themselves is for those who look for it.
+    let filter = EnvFilter::builder().parse(format!("notify=off,redis=off,{directives}"))?;
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     let text = match format {
         LogFormat::Text => true,

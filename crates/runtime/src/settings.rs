@@ -1,5 +1,9 @@
 //! What a node is told about itself: as typed, and settled.
 
+mod store;
+
+pub use store::StoreSetting;
+
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -7,8 +11,8 @@ use std::time::Duration;
 
 use thiserror::Error;
 use weir_core::fields::LegacyFields;
-use weir_core::{KeySecret, Precision, SecretTooShort};
-use weir_store::{MemoryLimits, OwnSecret, RedisSettings};
+use weir_core::{KeySecret, SecretTooShort};
+use weir_store::{MemoryLimits, OwnSecret};
 
 /// Settings exactly as they were typed, as flags or as `WEIR_…` variables. Nothing is checked yet.
 #[derive(Clone, Debug)]
@@ -21,8 +25,16 @@ pub struct RawSettings {
     pub store: String,
     /// The password of the store, as the environment has it.
     pub store_password: Option<OsString>,
+    /// The password of the Sentinels, as the environment has it.
+    pub store_sentinel_password: Option<OsString>,
     /// What the names of all keys on a server begin with.
     pub store_prefix: String,
+    /// A file with the certificate of the authority that signed the servers'.
+    pub store_ca: Option<PathBuf>,
+    /// A file with our certificate for the servers.
+    pub store_cert: Option<PathBuf>,
+    /// A file with the key of that.
+    pub store_key: Option<PathBuf>,
     /// How many keys the store holds in memory.
     pub memory_keys: String,
     /// How many entries of sliding logs the store holds in memory.
@@ -89,32 +101,6 @@ pub enum Address {
     At(SocketAddr),
 }
 
-/// Where the counting is done.
-#[derive(Clone, Debug)]
-pub enum StoreSetting {
-    /// In the memory of this process.
-    Memory,
-    /// On Redis or Valkey, together with all nodes that have the same settings.
-    Redis(RedisSettings),
-}
-
-impl StoreSetting {
-    /// The arithmetic of the store that a `--store` names.
-    ///
-    /// # Errors
-    ///
-    /// It names none.
-    pub fn precision(text: &str) -> Result<Precision, SettingsError> {
-        match text {
-            "memory:" => Ok(Precision::Integer),
-            _ if text.starts_with("redis:") => Ok(Precision::Double),
-            _ => Err(refuse("store", hidden(text), STORES)),
-        }
-    }
-}
-
-const STORES: &str = "a store is `memory:`, or a server such as `redis://localhost:6379`";
-
 /// The form of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
@@ -180,24 +166,6 @@ impl RawSettings {
         })
     }
 
-    fn store(&self) -> Result<StoreSetting, SettingsError> {
-        if StoreSetting::precision(&self.store)? == Precision::Integer {
-            return Ok(StoreSetting::Memory);
-        }
-        let refused = |why: String| refuse("store", hidden(&self.store), why);
-        let mut redis = RedisSettings::parse(&self.store).map_err(|error| refused(error.to_string()))?;
-        if let Some(password) = &self.store_password {
-            let password =
-                password.to_str().ok_or_else(|| refused("WEIR_STORE_PASSWORD is not UTF-8".into()))?;
-            redis = redis.with_password(password);
-        }
-        if self.store_prefix.is_empty() || self.store_prefix.contains(['{', '}', '*', '?', '[']) {
-            let why = "a prefix has at least one character, and none of { } * ? [";
-            return Err(refuse("store-prefix", &self.store_prefix, why));
-        }
-        Ok(StoreSetting::Redis(redis.with_prefix(&self.store_prefix)))
-    }
-
     fn key_secret(&self) -> Result<OwnSecret, SettingsError> {
         match (&self.key_secret, &self.key_secret_file) {
             (Some(_), Some(_)) => {
@@ -242,15 +210,6 @@ fn address(flag: &'static str, text: &str) -> Result<Address, SettingsError> {
     text.parse().map(Address::At).map_err(|_| refuse(flag, text, problem))
 }
 
-/// The URL without what stands before an `@`: there may be a password in it.
-fn hidden(url: &str) -> String {
-    match (url.split_once("://"), url.rsplit_once('@')) {
-        (Some((scheme, _)), Some((_, place))) => format!("{scheme}://…@{place}"),
-        (None, Some((_, place))) => format!("…@{place}"),
-        _ => url.to_owned(),
-    }
-}
-
 fn word<T: Copy>(flag: &'static str, text: &str, words: &[(&str, T)]) -> Result<T, SettingsError> {
     let known = || words.iter().map(|(word, _)| format!("`{word}`")).collect::<Vec<_>>().join(", ");
     let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
@@ -284,7 +243,11 @@ mod tests {
             admin: "off".into(),
             store: "memory:".into(),
             store_password: None,
+            store_sentinel_password: None,
             store_prefix: "weir:".into(),
+            store_ca: None,
+            store_cert: None,
+            store_key: None,
             memory_keys: "1000".into(),
             memory_log_entries: "1000".into(),
             log_limit_max: "100".into(),

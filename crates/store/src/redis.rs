@@ -19,6 +19,8 @@ mod script;
 mod secret;
 mod sender;
 mod settings;
+mod spread;
+mod tags;
 mod value;
 
 pub use secret::OwnSecret;
@@ -26,15 +28,17 @@ pub use settings::{RedisSettings, RedisUrlError};
 
 use std::sync::Arc;
 
-use ::redis::{ErrorKind, RedisError};
+use ::redis::{ErrorKind, RedisError, ServerErrorKind};
 use thiserror::Error;
-use weir_core::{Answers, Batch, KeySecret, Store};
+use weir_core::{Answers, Batch, KeySecret, Operation, Store};
 
 use crate::clock::Clock;
 use batcher::Batcher;
 use link::Link;
 use secret::Agreed;
-use sender::{Sender, SharedSecret};
+use sender::{Sender, SharedSecret, unavailable};
+use settings::Shape;
+use tags::lane;
 
 /// Why there is no store.
 #[derive(Debug, Error)]
@@ -57,10 +61,13 @@ pub enum RedisStoreError {
     },
 }
 
-/// Counts on a Redis or Valkey, together with all nodes that have the same secret and prefix. Clones share one
-/// connection.
+/// Counts on a Redis or Valkey, together with all nodes that have the same secret and prefix. Clones share the
+/// connections.
 #[derive(Clone, Debug)]
-pub struct RedisStore(Batcher);
+pub struct RedisStore {
+    /// Each with keys that one call can decide about: all keys of a server, or those of a tag of a cluster.
+    lanes: Arc<[Batcher]>,
+}
 
 impl RedisStore {
     /// Connects, and agrees with the other nodes on the secret that keys are hashed with: the one that policies
@@ -100,10 +107,19 @@ impl RedisStore {
     ) -> Result<(Self, KeySecret), RedisStoreError> {
         let at = || settings.to_string();
         let unreachable = |error: RedisError| RedisStoreError::Unreachable { at: at(), why: why(&error) };
-        let link = Link::to(settings).await.map_err(unreachable)?;
-        let name = format!("{}secret", settings.prefix()).into_bytes();
         let refused = |why| RedisStoreError::Secret { at: at(), why };
-        let (secret, text) = match secret::agree(&link, &name, own).await.map_err(unreachable)? {
+        let link = Link::to(settings).await.map_err(unreachable)?;
+        let prefix = settings.prefix();
+        let prefixes: Vec<String> = match settings.shape() {
+            Shape::Cluster => tags::tags().iter().map(|tag| format!("{prefix}{{{tag}}}")).collect(),
+            Shape::Server | Shape::Sentinel(_) => {
+                link.must_stand_alone(prefix).await.map_err(unreachable)?;
+                vec![prefix.to_owned()]
+            }
+        };
+        let names: Vec<Vec<u8>> =
+            prefixes.iter().map(|prefix| format!("{prefix}secret").into_bytes()).collect();
+        let (secret, text) = match secret::agree(&link, &names, own).await.map_err(unreachable)? {
             Agreed::On(secret, text) => (secret, text),
             Agreed::Differently => {
                 return Err(refused("its nodes count under another key secret: give this one the same"));
@@ -117,23 +133,59 @@ impl RedisStore {
                 ));
             }
         };
-        let shared = SharedSecret { name, text, fingerprint: secret::fingerprint(&secret) };
-        Ok((Self(Batcher::start(Sender::new(link, settings, shared, clock))), secret))
+        let fingerprint = secret::fingerprint(&secret);
+        let lane = |(prefix, name)| {
+            let shared = SharedSecret { name, text: text.clone(), fingerprint: fingerprint.clone() };
+            Batcher::start(Sender::new(link.clone(), at(), prefix, shared, clock.clone()))
+        };
+        Ok((Self { lanes: prefixes.into_iter().zip(names).map(lane).collect() }, secret))
+    }
+
+    /// The one lane that all of these operations are on, if there is one.
+    fn only_lane(&self, operations: &[Operation]) -> Option<&Batcher> {
+        let mut lanes = operations.iter().map(|operation| lane(operation.key, self.lanes.len()));
+        let first = lanes.next().unwrap_or_default();
+        self.lanes.get(first).filter(|_| lanes.all(|lane| lane == first))
     }
 }
 
 /// What keeps us from a server, for whoever set it up.
 fn why(error: &RedisError) -> String {
+    const REFUSED: &str = "it refuses this user or password";
     match error.kind() {
         ErrorKind::Parse => "what answers there is no Redis or Valkey".into(),
-        ErrorKind::AuthenticationFailed => "it refuses this user or password".into(),
-        ErrorKind::Io => format!("no server answers there: {error}"),
-        _ => error.to_string(),
+        ErrorKind::AuthenticationFailed => REFUSED.into(),
+        ErrorKind::Server(ServerErrorKind::Moved | ServerErrorKind::CrossSlot) => {
+            "it is a node of a cluster: write redis+cluster:// instead of redis://".into()
+        }
+        ErrorKind::MasterNameNotFoundBySentinel => "its Sentinels know no primary by this name".into(),
+        ErrorKind::Io => match error.to_string() {
+            said if said.contains("AuthenticationFailed") => REFUSED.into(),
+            said if said.contains("invalid peer certificate") => format!(
+                "its certificate is not believed ({said}): give the certificate of the authority that signed it"
+            ),
+            said if said.contains("fatal alert") => {
+                format!("it refuses us over TLS ({said}): give the certificate and the key that it asks for")
+            }
+            said => format!("no server answers there: {said}"),
+        },
+        _ => match error.to_string() {
+            said if said.contains("cluster support disabled") => {
+                "it stands alone: write redis:// instead of redis+cluster://".into()
+            }
+            said => said,
+        },
     }
 }
 
 impl Store for RedisStore {
     async fn apply(&self, batch: Batch) -> Answers {
-        self.0.apply(batch).await
+        if let Some(lane) = self.only_lane(batch.operations()) {
+            return lane.apply(batch).await;
+        }
+        let (lanes, count) = (self.lanes.clone(), batch.operations().len());
+        // On a task of its own, since a caller who goes away must leave nothing half charged.
+        let spread = tokio::spawn(async move { spread::apply(&lanes, batch).await });
+        spread.await.unwrap_or_else(|_| unavailable(count, true))
     }
 }

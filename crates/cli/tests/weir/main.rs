@@ -12,8 +12,6 @@ mod documents;
 mod node;
 mod reload;
 mod serve;
-#[path = "../../../store/tests/servers/mod.rs"]
-mod servers;
 mod shared;
 mod validate;
 

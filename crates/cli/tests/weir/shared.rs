@@ -2,21 +2,44 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::Barrier;
+use std::sync::{Barrier, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
+use weir_servers::{Cluster, Kind, Server};
 
 use super::node::{Node, post};
-use super::servers::{Kind, Server};
 use super::{file, weir};
 
-const WINDOW_MS: f64 = 2_000.0;
 const BODY: &str = r#"{"attributes":{"user":"ada"}}"#;
 
-/// Nodes that count on a server under a prefix of their own.
-fn nodes<const N: usize>(server: &Server, prefix: &str, policies: &str) -> [Node; N] {
-    [(); N].map(|()| Node::start(&[policies, "--store", &server.url(), "--store-prefix", prefix]))
+/// Nodes that count on servers under a prefix of their own.
+fn nodes<const N: usize>(url: &str, prefix: &str, policies: &str) -> [Node; N] {
+    [(); N].map(|()| Node::start(&[policies, "--store", url, "--store-prefix", prefix]))
+}
+
+/// The same with wall clocks that are hours apart.
+fn nodes_of_different_times(url: &str, prefix: &str, policies: &str) -> Vec<Node> {
+    let start = |shift: &&str| {
+        let clock = [("LD_PRELOAD", faketime()), ("FAKETIME", shift), ("FAKETIME_DONT_FAKE_MONOTONIC", "1")];
+        Node::start_with(&clock, &[policies, "--store", url, "--store-prefix", prefix])
+    };
+    ["+0", "+1s", "-1s", "+90m", "-7h", "+12d"].iter().map(start).collect()
+}
+
+/// The library that shows a program another time.
+fn faketime() -> &'static str {
+    static PATH: OnceLock<String> = OnceLock::new();
+    PATH.get_or_init(|| {
+        std::env::var("WEIR_FAKETIME").unwrap_or_else(|_| {
+            let found = std::process::Command::new("find")
+                .args(["/usr/lib", "-name", "libfaketimeMT.so.1"])
+                .output()
+                .ok()
+                .and_then(|output| String::from_utf8(output.stdout).ok()?.lines().next().map(str::to_owned));
+            found.expect("libfaketimeMT.so.1: `./test` installs it, or name it by WEIR_FAKETIME")
+        })
+    })
 }
 
 fn policies(name: &str, quota: &str) -> String {
@@ -26,13 +49,15 @@ fn policies(name: &str, quota: &str) -> String {
     file(name, &text)
 }
 
-#[test]
-fn m03_six_nodes_enforce_one_limit_in_every_window() {
-    if !Kind::Redis.is_wanted() {
-        return;
-    }
-    let nodes = nodes::<6>(Kind::Redis.shared(), "six:", &policies("six.yaml", "100/2s"));
-    // How many were admitted in the window that ends at so many windows since the epoch.
+/// Six nodes on one limit of 100 a window, asked by a thread each through two whole windows and a part of those
+/// around them. `WEIR_WINDOW_SECONDS` makes the windows longer.
+fn six_nodes_enforce_one_limit(url: &str, prefix: &str) {
+    let seconds: u32 = std::env::var("WEIR_WINDOW_SECONDS").map_or(2, |text| text.parse().unwrap());
+    let window_ms = f64::from(seconds) * 1_000.0;
+    let policies = policies(&format!("{prefix}yaml"), &format!("100/{seconds}s"));
+    let nodes = nodes_of_different_times(url, prefix, &policies);
+    // How many were admitted in the window that ends at so many windows since the epoch, by this test's clock,
+    // which is the servers' too.
     let mut admitted: BTreeMap<String, u64> = BTreeMap::new();
     let start = Barrier::new(nodes.len());
     let hammer = |node: SocketAddr| {
@@ -43,7 +68,7 @@ fn m03_six_nodes_enforce_one_limit_in_every_window() {
             let reply = post(node, "/v1/check", BODY);
             let body: Value = serde_json::from_str(&reply.body).unwrap();
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64() * 1_000.0;
-            let end = (now + body["reset_after_ms"].as_f64().unwrap()) / WINDOW_MS;
+            let end = (now + body["reset_after_ms"].as_f64().unwrap()) / window_ms;
             *seen.entry(format!("{end:.0}")).or_default() += u64::from(reply.status == 200);
         }
         seen
@@ -58,8 +83,39 @@ fn m03_six_nodes_enforce_one_limit_in_every_window() {
             }
         }
     });
+    println!("admitted by window of {seconds} s, the first and the last cut off: {admitted:?}");
     let counts: Vec<u64> = admitted.values().copied().collect();
     assert_eq!(counts[1..3], [100, 100], "{admitted:?}");
+}
+
+#[test]
+fn m03_six_nodes_with_clocks_apart_enforce_one_limit_on_one_server() {
+    if Kind::Redis.is_wanted() {
+        six_nodes_enforce_one_limit(&Kind::Redis.shared().url(), "six:");
+    }
+}
+
+#[test]
+fn m03_six_nodes_with_clocks_apart_enforce_one_limit_on_a_cluster() {
+    if Kind::Redis.is_wanted() {
+        six_nodes_enforce_one_limit(&Cluster::shared(Kind::Redis).url(), "six-on-cluster:");
+    }
+}
+
+#[test]
+fn t03_a_calendar_day_is_the_servers_whatever_the_nodes_clocks_say() {
+    if !Kind::Redis.is_wanted() {
+        return;
+    }
+    let policies = policies("day.yaml", "10/day, time_zone: Asia/Tokyo");
+    let nodes = nodes_of_different_times(&Kind::Redis.shared().url(), "day:", &policies);
+    let ends: Vec<f64> =
+        nodes.iter().map(|node| node.check(BODY).1["reset_after_ms"].as_f64().unwrap()).collect();
+    let spread =
+        ends.iter().copied().fold(f64::MIN, f64::max) - ends.iter().copied().fold(f64::MAX, f64::min);
+    // Beside a midnight that falls between two of these requests, one end is the next day's.
+    let apart = spread.min((spread - 86_400_000.0).abs());
+    assert!(apart < 60_000.0, "{ends:?}");
 }
 
 #[test]
@@ -67,12 +123,12 @@ fn g01_a_restart_of_all_nodes_keeps_what_was_used() {
     if !Kind::Redis.is_wanted() {
         return;
     }
-    for kind in [Kind::Redis, Kind::Valkey] {
+    for kind in Kind::ALL {
         let (server, policies) = (kind.shared(), policies("restart.yaml", "10/100d"));
-        let before = nodes::<1>(server, "restart:", &policies);
+        let before = nodes::<1>(&server.url(), "restart:", &policies);
         (0..4).for_each(|_| assert_eq!(before[0].check(BODY).0, 200));
         drop(before);
-        let after = nodes::<2>(server, "restart:", &policies);
+        let after = nodes::<2>(&server.url(), "restart:", &policies);
         let statuses: Vec<u16> = (0..7).map(|i| after[i % 2].check(BODY).0).collect();
         assert_eq!(statuses, [200, 200, 200, 200, 200, 200, 429]);
     }
@@ -83,7 +139,7 @@ fn a_store_that_is_not_there_is_told_at_the_start() {
     if !Kind::Redis.is_wanted() {
         return;
     }
-    let locked = Server::start_with(Kind::Redis, &["--requirepass", "hunter2"]);
+    let locked = Server::start(Kind::Redis, &["--requirepass", "hunter2"]);
     let not_redis = Node::start(&[]);
     let at = |port: u16| format!("redis://127.0.0.1:{port}");
     let shared = Kind::Redis.shared();
@@ -101,14 +157,18 @@ fn a_store_that_is_not_there_is_told_at_the_start() {
         (at(not_redis.http.port()), "no Redis or Valkey"),
         (at(locked.port), "NOAUTH"),
         (format!("redis://:hunter3@127.0.0.1:{}", locked.port), "refuses this user or password"),
+        (format!("redis+cluster://u:hunter3@127.0.0.1:{}", locked.port), "refuses this user or password"),
+        (format!("redis+sentinel://127.0.0.1:{}/main", locked.port), "NOAUTH"),
         (format!("{}/99", shared.url()), "DB index"),
         (format!("{}/abc", shared.url()), "the database a number"),
         ("redis://".into(), "redis://host:port/database"),
+        (format!("redis+cluster://127.0.0.1:{}", shared.port), "stands alone"),
+        ("redis+sentinel://127.0.0.1:1".into(), "the name is missing"),
     ] {
         let said = serve(&url, &[]);
         assert!(said.contains(says) && said.lines().count() == 1, "{url}: {said}");
     }
-    let _first = nodes::<1>(shared, "weir:", &policies("first.yaml", "10/100d"));
+    let _first = nodes::<1>(&shared.url(), "weir:", &policies("first.yaml", "10/100d"));
     let said = serve(&shared.url(), &[("WEIR_KEY_SECRET", "a secret of its own")]);
     assert!(said.contains("another key secret"), "{said}");
 }
@@ -118,7 +178,7 @@ fn a_password_is_taken_from_the_environment_and_from_no_argument() {
     if !Kind::Redis.is_wanted() {
         return;
     }
-    let locked = Server::start_with(Kind::Redis, &["--requirepass", "hunter2"]);
+    let locked = Server::start(Kind::Redis, &["--requirepass", "hunter2"]);
     let url = format!("redis://:hunter2@127.0.0.1:{}", locked.port);
     let output = weir(&["serve", "--store", &url]).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();

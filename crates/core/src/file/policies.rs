@@ -129,6 +129,7 @@ impl<'a> Reader<'a> {
             cost: self.own_cost(),
             layers: self.layers(),
             replaces: Vec::new(),
+            rank: 0,
             key_start,
         }
     }

@@ -17,6 +17,8 @@ pub struct Charge {
     pub cost: u64,
     /// Whether a refusal refuses the request. A shadow's does not.
     pub enforced: bool,
+    /// The place of the policy among those of its set, the narrowest first.
+    pub rank: u16,
     /// What is demanded.
     pub demand: Demand,
 }
@@ -71,6 +73,6 @@ impl Charges {
     fn operation(&self, charge: &Charge) -> Option<Operation> {
         let Demand::Ask { key, rule } = charge.demand else { return None };
         let op = if self.asks_only { Op::Peek(charge.cost) } else { Op::Take(charge.cost) };
-        Some(Operation { key, rule, op, enforced: charge.enforced })
+        Some(Operation { key, rule, op, enforced: charge.enforced, rank: charge.rank })
     }
 }

@@ -1,5 +1,7 @@
 //! All policies of a domain, and the pure step from a request to its charges.
 
+use std::cmp::Reverse;
+
 use smallvec::SmallVec;
 use thiserror::Error;
 
@@ -38,7 +40,8 @@ pub struct UnknownDomain {
 }
 
 impl PolicySet {
-    pub(crate) fn new(draft: Draft) -> Self {
+    pub(crate) fn new(mut draft: Draft) -> Self {
+        rank(&mut draft.policies);
         Self(draft)
     }
 
@@ -126,6 +129,19 @@ impl PolicySet {
     }
 }
 
+/// Numbers the policies from the narrowest to the widest: more key attributes first, then the smaller limit, then
+/// the name. Beyond 65,535 they share a number, and their order in a group decides.
+fn rank(policies: &mut [Policy]) {
+    let limit = |policy: &Policy| match policy.allowance {
+        Allowance::Limited(rule) => rule.quota.limit(),
+        Allowance::Unlimited => u64::MAX,
+    };
+    let width = |policy: &Policy| (Reverse(policy.key.len()), limit(policy));
+    let mut sorted: Vec<&mut Policy> = policies.iter_mut().collect();
+    sorted.sort_by(|a, b| width(a).cmp(&width(b)).then_with(|| a.name.cmp(&b.name)));
+    sorted.into_iter().enumerate().for_each(|(i, policy)| policy.rank = u16::try_from(i).unwrap_or(u16::MAX));
+}
+
 impl Policy {
     /// The charge for a matching request; `None` where the policy passes it by for want of an attribute.
     fn charge(&self, policy: usize, cost: u64, values: &Values<'_>) -> Option<Charge> {
@@ -135,7 +151,7 @@ impl Policy {
             (_, None) if self.on_missing == OnMissing::Deny => Demand::Missing,
             (_, None) => return None,
         };
-        Some(Charge { policy, cost, enforced: self.is_enforced(), demand })
+        Some(Charge { policy, cost, enforced: self.is_enforced(), rank: self.rank, demand })
     }
 
     fn partition(&self, values: &Values<'_>) -> Option<Key> {
@@ -161,5 +177,31 @@ fn add_value(key: KeyBuilder, tag: u8, value: &Value<'_>) -> KeyBuilder {
             std::net::IpAddr::V4(v4) => key.tagged(kind(b'4'), &v4.octets()),
             std::net::IpAddr::V6(v6) => key.tagged(kind(b'6'), &v6.octets()),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::file;
+    use crate::key::KeySecret;
+
+    #[test]
+    fn promise_3_the_narrowest_comes_first() {
+        let text = "
+domain: d
+policies:
+  - { name: everyone, quota: 5/minute }
+  - { name: big, key: [tenant], quota: 100/minute }
+  - { name: twin, key: [tenant], quota: 10/minute }
+  - { name: small, key: [user], quota: 10/minute }
+  - { name: free, key: [user], quota: unlimited }
+  - { name: endpoint, key: [user, path], quota: 1000/minute }
+";
+        let options = file::Options::new(KeySecret::new([7; 16]));
+        let set = file::load("policy.yaml", text.as_bytes(), &options).unwrap().policies;
+        let mut policies: Vec<_> = set.policies().iter().collect();
+        policies.sort_by_key(|policy| policy.rank);
+        let names: Vec<&str> = policies.iter().map(|policy| &*policy.name).collect();
+        assert_eq!(names, ["endpoint", "small", "twin", "big", "free", "everyone"]);
     }
 }

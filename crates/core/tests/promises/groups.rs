@@ -22,10 +22,8 @@ fn promise_3_all_or_nothing_over_every_mix_of_algorithms() {
             now = now.after(Span::from_nanos(wait));
             let group: Vec<Operation> = (policies.iter().zip(&costs).zip(0..))
                 .map(|((&(rule, enforced), &cost), i)| Operation {
-                    key: Key(i),
-                    rule,
-                    op: Op::Take(cost),
                     enforced,
+                    ..Operation::new(Key(i), rule, Op::Take(cost))
                 })
                 .collect();
             let alone = |i: usize| group[i].rule.decide(Held::as_ref(states[i].as_ref()), group[i].op, now);

@@ -36,12 +36,30 @@ impl Batcher {
 
     /// The answers to a batch, in order. A caller who goes away takes nothing back: what was sent is decided.
     pub(super) async fn apply(&self, batch: Batch) -> Answers {
+        self.ask(batch).await.answers().await
+    }
+
+    /// Puts a batch in the queue.
+    pub(super) async fn ask(&self, batch: Batch) -> Asked {
         let count = batch.operations().len();
         let (to, answers) = oneshot::channel();
-        if self.0.send(Waiting { batch, to }).await.is_err() {
-            return unavailable(count, false);
-        }
-        answers.await.unwrap_or_else(|_| unavailable(count, true))
+        let is_queued = self.0.send(Waiting { batch, to }).await.is_ok();
+        Asked { count, answers: is_queued.then_some(answers) }
+    }
+}
+
+/// A batch in the queue.
+#[derive(Debug)]
+pub(super) struct Asked {
+    count: usize,
+    answers: Option<oneshot::Receiver<Answers>>,
+}
+
+impl Asked {
+    /// The answers, in order.
+    pub(super) async fn answers(self) -> Answers {
+        let Some(answers) = self.answers else { return unavailable(self.count, false) };
+        answers.await.unwrap_or_else(|_| unavailable(self.count, true))
     }
 }
 

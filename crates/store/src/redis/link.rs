@@ -1,30 +1,43 @@
-//! The way to the server: one connection, which comes back by itself, and the script on it.
+//! The way to the servers, which comes back by itself, and the script on it.
 
+mod cluster;
+mod primary;
+
+use std::sync::Arc;
 use std::time::Duration;
 
-use ::redis::aio::{ConnectionManager, ConnectionManagerConfig};
-use ::redis::{Client, Cmd, ErrorKind, RedisError, ServerErrorKind, Value, cmd};
+use ::redis::{Cmd, ErrorKind, RedisError, ServerErrorKind, Value, cmd};
 
 use super::script;
-use super::settings::RedisSettings;
+use super::settings::{RedisSettings, Shape};
+use cluster::Cluster;
+use primary::Primary;
 
 /// How long a connection may take to be made.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long an answer may take.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(1);
+/// What was sent to the wrong server, or at the wrong moment, is sent again after these. A server that was just
+/// promoted, or a slot on its way, needs a moment.
+const PAUSES: [Duration; 3] = [Duration::ZERO, Duration::from_millis(5), Duration::from_millis(20)];
 
-/// A connection that is shared by all calls. Clones share it.
+/// The connections that are shared by all calls. Clones share them.
 #[derive(Clone)]
-pub(super) struct Link(ConnectionManager);
+pub(super) enum Link {
+    Primary(Arc<Primary>),
+    Cluster(Cluster),
+}
 
 impl Link {
     pub(super) async fn to(settings: &RedisSettings) -> Result<Self, RedisError> {
-        let config = ConnectionManagerConfig::new()
-            .set_connection_timeout(Some(CONNECT_TIMEOUT))
-            .set_response_timeout(Some(RESPONSE_TIMEOUT))
-            .set_number_of_retries(1);
-        let client = Client::open(settings.connection())?;
-        Ok(Self(ConnectionManager::new_with_config(client, config).await?))
+        if settings.is_tls() {
+            // One that the program chose before stays.
+            let _chosen = rustls::crypto::ring::default_provider().install_default();
+        }
+        match settings.shape() {
+            Shape::Cluster => Ok(Self::Cluster(Cluster::to(settings).await?)),
+            Shape::Server | Shape::Sentinel(_) => Ok(Self::Primary(Arc::new(Primary::to(settings).await?))),
+        }
     }
 
     /// Calls the script by its name, and by its text where the server does not know it.
@@ -39,18 +52,37 @@ impl Link {
             call.arg(keys).arg(numbers).arg(fingerprint);
             call
         };
-        let mut link = self.0.clone();
-        match with(cmd("EVALSHA"), &script::SHA).query_async(&mut link).await {
-            Err(error) if is_no_script(&error) => {
-                with(cmd("EVAL"), script::TEXT).query_async(&mut link).await
-            }
+        match self.query(&with(cmd("EVALSHA"), &script::SHA)).await {
+            Err(error) if is_no_script(&error) => self.query(&with(cmd("EVAL"), script::TEXT)).await,
             reply => reply,
         }
     }
 
-    /// Asks anything else of the server.
+    /// Asks for two names, which a node of a cluster refuses: they are in different slots.
+    pub(super) async fn must_stand_alone(&self, prefix: &str) -> Result<(), RedisError> {
+        let names = [format!("{prefix}secret"), format!("{prefix}secret?")];
+        self.query_once(cmd("EXISTS").arg(&names)).await.map(drop)
+    }
+
+    /// Asks anything of the server that has the keys. What a server sent elsewhere or put off, having done
+    /// nothing, is asked again; what may have been done never is.
     pub(super) async fn query(&self, command: &Cmd) -> Result<Value, RedisError> {
-        command.query_async(&mut self.0.clone()).await
+        let mut reply = self.query_once(command).await;
+        for pause in PAUSES {
+            if !reply.as_ref().is_err_and(is_to_be_asked_again) {
+                break;
+            }
+            tokio::time::sleep(pause).await;
+            reply = self.query_once(command).await;
+        }
+        reply
+    }
+
+    async fn query_once(&self, command: &Cmd) -> Result<Value, RedisError> {
+        match self {
+            Self::Primary(primary) => primary.query(command).await,
+            Self::Cluster(cluster) => cluster.query(command).await,
+        }
     }
 }
 
@@ -58,12 +90,26 @@ fn is_no_script(error: &RedisError) -> bool {
     error.kind() == ErrorKind::Server(ServerErrorKind::NoScript)
 }
 
+/// The slot or the primary is elsewhere, or between two places.
+fn is_to_be_asked_again(error: &RedisError) -> bool {
+    use ServerErrorKind::{Ask, ClusterDown, MasterDown, Moved, ReadOnly, TryAgain};
+    match error.kind() {
+        ErrorKind::Server(kind) => {
+            matches!(kind, Moved | Ask | TryAgain | ClusterDown | MasterDown | ReadOnly)
+        }
+        kind => kind == ErrorKind::ClusterConnectionNotFound,
+    }
+}
+
 /// Whether the server may have run a call that ended so. What it refuses it has not begun; a general error may
 /// come from the middle of the script.
 pub(super) fn may_have_run(error: &RedisError) -> bool {
     match error.kind() {
         ErrorKind::Server(kind) => kind == ServerErrorKind::ResponseError,
-        ErrorKind::Extension | ErrorKind::AuthenticationFailed => false,
+        ErrorKind::Extension
+        | ErrorKind::AuthenticationFailed
+        | ErrorKind::ClusterConnectionNotFound
+        | ErrorKind::MasterNameNotFoundBySentinel => false,
         _ => true,
     }
 }

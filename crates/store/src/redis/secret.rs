@@ -4,6 +4,7 @@
 //! node was given one. Every call carries the fingerprint, so that a change is noticed by the next decision.
 
 use ::redis::{FromRedisValue as _, RedisError, cmd};
+use tokio::task::JoinSet;
 use weir_core::{KeyBuilder, KeySecret, PolicyId};
 
 use super::link::Link;
@@ -46,18 +47,43 @@ pub(super) fn fingerprint(secret: &KeySecret) -> String {
     format!("{mark:016x}")
 }
 
-/// Agrees with the other nodes of a store: the first to come decides.
-pub(super) async fn agree(link: &Link, name: &[u8], own: &OwnSecret) -> Result<Agreed, RedisError> {
+/// Agrees with the other nodes of a store: the first to come decides. The secret is kept under each of these
+/// names; the first of them leads.
+pub(super) async fn agree(link: &Link, names: &[Vec<u8>], own: &OwnSecret) -> Result<Agreed, RedisError> {
     let secret = own.secret();
     let mark = fingerprint(&secret);
     let text = match own {
         OwnSecret::Given(_) => format!("{mark} given"),
         OwnSecret::Drawn(bytes) => format!("{mark} drawn {:032x}", u128::from_be_bytes(*bytes)),
     };
-    keep(link, name, &text).await?;
+    let Some((first, others)) = names.split_first() else { return Ok(Agreed::On(secret, text)) };
+    let agreed = agree_at(link.clone(), first.clone(), own.clone(), secret, text).await?;
+    let Agreed::On(secret, text) = &agreed else { return Ok(agreed) };
+    let mut copies = JoinSet::new();
+    for name in others {
+        copies.spawn(agree_at(link.clone(), name.clone(), own.clone(), secret.clone(), text.clone()));
+    }
+    while let Some(copy) = copies.join_next().await {
+        match copy.unwrap_or(Ok(Agreed::OnNothingOfOurs))? {
+            Agreed::On(theirs, _) if theirs == *secret => {}
+            Agreed::On(..) => return Ok(Agreed::Differently),
+            refused => return Ok(refused),
+        }
+    }
+    Ok(agreed)
+}
+
+async fn agree_at(
+    link: Link,
+    name: Vec<u8>,
+    own: OwnSecret,
+    secret: KeySecret,
+    text: String,
+) -> Result<Agreed, RedisError> {
+    keep(&link, &name, &text).await?;
     let kept = Option::<Vec<u8>>::from_redis_value(link.query(cmd("GET").arg(name)).await?)?;
     let kept = kept.map_or(text, |kept| String::from_utf8_lossy(&kept).into_owned());
-    Ok(read(kept, own, secret))
+    Ok(read(kept, &own, secret))
 }
 
 /// Writes down the secret in use, unless there is one.

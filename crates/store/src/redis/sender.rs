@@ -10,7 +10,6 @@ use super::call::Call;
 use super::link::{Link, may_have_run};
 use super::reply::{Reply, SecretStands, Trouble};
 use super::secret;
-use super::settings::RedisSettings;
 use crate::clock::{Clock, SystemClock};
 
 /// The secret of keys as this node knows it.
@@ -25,7 +24,9 @@ pub(super) struct SharedSecret {
 
 pub(super) struct Sender {
     link: Link,
+    /// Which store this is.
     at: String,
+    /// What the names of its keys begin with.
     prefix: String,
     secret: SharedSecret,
     /// Instead of the server's own time.
@@ -45,15 +46,16 @@ pub(super) struct Sender {
 impl Sender {
     pub(super) fn new(
         link: Link,
-        settings: &RedisSettings,
+        at: String,
+        prefix: String,
         secret: SharedSecret,
         clock: Option<Arc<dyn Clock>>,
     ) -> Self {
         Self {
             link,
             secret,
-            at: settings.to_string(),
-            prefix: settings.prefix().to_owned(),
+            at,
+            prefix,
             clock,
             system: SystemClock::new(),
             ahead: AtomicI64::new(0),
@@ -134,9 +136,11 @@ impl Sender {
         let was_failing = self.is_failing.swap(error.is_some(), Ordering::Relaxed);
         match error {
             Some(error) if !was_failing => {
-                tracing::error!(store = self.at, "the store does not answer: {error}");
+                tracing::error!(store = self.at, keys = self.prefix, "the store does not answer: {error}");
             }
-            None if was_failing => tracing::info!(store = self.at, "the store answers again"),
+            None if was_failing => {
+                tracing::info!(store = self.at, keys = self.prefix, "the store answers again");
+            }
             _ => {}
         }
     }

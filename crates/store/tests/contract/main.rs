@@ -14,8 +14,6 @@ mod calendar;
 mod groups;
 mod logs;
 mod races;
-#[path = "../servers/mod.rs"]
-mod servers;
 
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,9 +22,8 @@ use weir_core::{
     Algorithm, Answer, Batch, Decision, Key, KeyBuilder, KeySecret, Op, Operation, Outcome, PolicyId,
     Precision, Quota, Receipt, Rule, Span, Store, Timestamp,
 };
+use weir_servers::{Cluster, Kind, Server};
 use weir_store::{ManualClock, MemoryStore, OwnSecret, RedisSettings, RedisStore};
-
-use servers::Kind;
 
 /// A store and the clock that it decides by, in the hands of a test.
 pub(crate) trait Fixture: Send + Sync + 'static {
@@ -81,33 +78,42 @@ impl Fixture for Memory {
     }
 }
 
-/// A namespace of a server that all cases share, at a time that is set by hand.
-struct Server<const KIND: usize> {
+/// A namespace of servers that all cases share, at a time that is set by hand.
+struct Shared<const CLUSTER: bool, const VALKEY: bool> {
     store: RedisStore,
     clock: ManualClock,
-
     prefix: String,
 }
 
-type Redis = Server<0>;
-type Valkey = Server<1>;
+impl<const CLUSTER: bool, const VALKEY: bool> Shared<CLUSTER, VALKEY> {
+    const KIND: Kind = if VALKEY { Kind::Valkey } else { Kind::Redis };
 
-const KINDS: [Kind; 2] = [Kind::Redis, Kind::Valkey];
+    /// Where they are, and the servers that hold the keys.
+    fn place() -> (String, Vec<&'static Server>) {
+        if CLUSTER {
+            let cluster = Cluster::shared(Self::KIND);
+            (cluster.url(), cluster.primaries.iter().collect())
+        } else {
+            let server = Self::KIND.shared();
+            (server.url(), vec![server])
+        }
+    }
+}
 
-impl<const KIND: usize> Fixture for Server<KIND> {
+impl<const CLUSTER: bool, const VALKEY: bool> Fixture for Shared<CLUSTER, VALKEY> {
     type Store = RedisStore;
 
     const PRECISION: Precision = Precision::Double;
     const TICK: Span = Span::from_nanos(1_000);
 
     fn is_there() -> bool {
-        KINDS[KIND].is_wanted()
+        Self::KIND.is_wanted()
     }
 
     async fn at(now: Timestamp) -> Self {
         static NAMESPACES: AtomicU64 = AtomicU64::new(0);
         let prefix = format!("case-{}:", NAMESPACES.fetch_add(1, Ordering::Relaxed));
-        let settings = RedisSettings::parse(&KINDS[KIND].shared().url()).unwrap().with_prefix(&prefix);
+        let settings = RedisSettings::parse(&Self::place().0).unwrap().with_prefix(&prefix);
         let clock = ManualClock::at(now);
         let (store, _) =
             RedisStore::with_clock(&settings, &OwnSecret::Drawn([7; 16]), clock.clone()).await.unwrap();
@@ -127,11 +133,10 @@ impl<const KIND: usize> Fixture for Server<KIND> {
     }
 
     async fn keys_held(&self) -> usize {
-        let client = redis::Client::open(KINDS[KIND].shared().url()).unwrap();
-        let mut connection = client.get_multiplexed_async_connection().await.unwrap();
         let mut command = redis::cmd("KEYS");
         command.arg(format!("{}*", self.prefix));
-        let keys: Vec<String> = command.query_async(&mut connection).await.unwrap();
+        let keys = |server: &Server| server.query::<Vec<String>>(&command);
+        let keys: Vec<String> = Self::place().1.into_iter().flat_map(keys).collect();
         keys.iter().filter(|key| !key.ends_with("secret")).count()
     }
 }
@@ -172,7 +177,7 @@ fn key(name: &str) -> Key {
 }
 
 fn operation(name: &str, rule: Rule, op: Op) -> Operation {
-    Operation { key: key(name), rule, op, enforced: true }
+    Operation::new(key(name), rule, op)
 }
 
 /// The same operation, its quota settled for the arithmetic of the fixture's store.
@@ -289,8 +294,10 @@ macro_rules! contract {
 }
 
 contract!(memory, crate::Memory);
-contract!(on_redis, crate::Redis);
-contract!(on_valkey, crate::Valkey);
+contract!(on_redis, crate::Shared<false, false>);
+contract!(on_valkey, crate::Shared<false, true>);
+contract!(on_redis_cluster, crate::Shared<true, false>);
+contract!(on_valkey_cluster, crate::Shared<true, true>);
 
 /// A server lets keys go by itself.
 mod memory_alone {

@@ -59,7 +59,7 @@ impl Small {
     }
 
     async fn charge(&self, key: Key, rule: Rule, op: Op) -> (Decision, Option<Receipt>) {
-        self.apply(&[Operation { key, rule, op, enforced: true }]).await.remove(0)
+        self.apply(&[Operation::new(key, rule, op)]).await.remove(0)
     }
 
     async fn take(&self, name: &str, rule: Rule, cost: u64) -> Decision {

@@ -61,12 +61,7 @@ impl Model {
 
     /// Charges one key of each of these policies, all or nothing. What the store admits, each alone admits.
     async fn take(&mut self, i: u64, policies: &[u8], cost: u64) -> Result<(), TestCaseError> {
-        let operation = |policy: &u8| Operation {
-            key: crowded(i, *policy),
-            rule: self.rule(*policy),
-            op: Op::Take(cost),
-            enforced: true,
-        };
+        let operation = |policy: &u8| Operation::new(crowded(i, *policy), self.rule(*policy), Op::Take(cost));
         let group: Vec<Operation> = policies.iter().map(operation).collect();
         let answers = self.small.apply(&group).await;
         let now = self.now();

@@ -65,7 +65,7 @@ async fn promise_11_lowering_a_key_without_a_place_forgives_no_other_keys_debt()
 async fn partitions_of_different_policies_are_apart() {
     let small = full().await;
     let (a, b) = (key("homeless"), rule(2, Algorithm::FixedWindow, 10, secs(3_600)));
-    let op = |rule| Operation { key: a, rule, op: Op::Take(3), enforced: true };
+    let op = |rule| Operation::new(a, rule, Op::Take(3));
     let decisions = small.apply(&[op(bucket(1)), op(b)]).await;
     assert_eq!(decisions[1].0.remaining, 7, "nobody else of its policy has no place");
     assert!(small.store.stats().partitions > 1);

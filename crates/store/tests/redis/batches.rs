@@ -6,10 +6,10 @@ use weir_core::{Algorithm, Decision};
 use weir_core::{
     Answer, Batch, Key, Op, Operation, Outcome, PolicyId, Precision, Quota, Rule, Span, Store as _,
 };
+use weir_servers::{Kind, Server};
 use weir_store::{OwnSecret, RedisStore};
 
 use crate::cases::Beside;
-use crate::servers::{Kind, Server};
 use crate::{block_on, namespace, settings};
 
 fn rule(policy: u64, limit: u64) -> Rule {
@@ -19,7 +19,7 @@ fn rule(policy: u64, limit: u64) -> Rule {
 }
 
 fn take(key: u128, rule: Rule) -> Operation {
-    Operation { key: Key(key), rule, op: Op::Take(1), enforced: true }
+    Operation::new(Key(key), rule, Op::Take(1))
 }
 
 fn decided(answer: &Answer) -> Decision {
@@ -41,10 +41,10 @@ fn what_waits_together_is_one_call_and_a_lone_request_waits_for_nobody() {
         return;
     }
     block_on(async {
-        let server = Server::start(Kind::Redis);
+        let server = Server::start(Kind::Redis, &[]);
         let mut beside = Beside::of(&server).await;
         let store =
-            RedisStore::connect(&settings(&server, "w:"), &OwnSecret::Drawn([7; 16])).await.unwrap().0;
+            RedisStore::connect(&settings(&server.url(), "w:"), &OwnSecret::Drawn([7; 16])).await.unwrap().0;
         let store = Arc::new(store);
         for _ in 0..10 {
             decided(&store.apply_one(take(1, rule(1, 1_000_000))).await);

@@ -8,14 +8,14 @@ use weir_core::{
     Algorithm, Answer, Batch, Decision, Key, KeyBuilder, KeySecret, Op, Operation, Outcome, PolicyId,
     Precision, Quota, Rule, Span, Store as _, Timestamp,
 };
+use weir_servers::{Kind, Server};
 use weir_store::{ManualClock, OwnSecret, RedisSettings, RedisStore, RedisStoreError};
 
-use crate::servers::{Kind, Server};
-use crate::{KINDS, block_on, namespace, settings};
+use crate::{block_on, namespace, settings};
 
-const OWN: OwnSecret = OwnSecret::Drawn([7; 16]);
+pub(crate) const OWN: OwnSecret = OwnSecret::Drawn([7; 16]);
 
-fn rule(algorithm: Algorithm, limit: u64, window: Span) -> Rule {
+pub(crate) fn rule(algorithm: Algorithm, limit: u64, window: Span) -> Rule {
     Rule::new(
         PolicyId(1),
         algorithm,
@@ -23,16 +23,16 @@ fn rule(algorithm: Algorithm, limit: u64, window: Span) -> Rule {
     )
 }
 
-fn every_algorithm(limit: u64, window: Span) -> impl Iterator<Item = Rule> {
+pub(crate) fn every_algorithm(limit: u64, window: Span) -> impl Iterator<Item = Rule> {
     Algorithm::ALL.into_iter().map(move |algorithm| rule(algorithm, limit, window))
 }
 
-fn key(name: &str) -> Key {
+pub(crate) fn key(name: &str) -> Key {
     KeyBuilder::new(&KeySecret::new([7; 16])).part(name.as_bytes()).key()
 }
 
-async fn ask(store: &RedisStore, name: &str, rule: Rule, op: Op) -> Answer {
-    store.apply_one(Operation { key: key(name), rule, op, enforced: true }).await
+pub(crate) async fn ask(store: &RedisStore, name: &str, rule: Rule, op: Op) -> Answer {
+    store.apply_one(Operation::new(key(name), rule, op)).await
 }
 
 async fn take(store: &RedisStore, name: &str, rule: Rule, cost: u64) -> Decision {
@@ -42,7 +42,7 @@ async fn take(store: &RedisStore, name: &str, rule: Rule, cost: u64) -> Decision
     }
 }
 
-async fn admitted(store: &RedisStore, name: &str, rule: Rule, count: usize) -> usize {
+pub(crate) async fn admitted(store: &RedisStore, name: &str, rule: Rule, count: usize) -> usize {
     let mut admitted = 0;
     for _ in 0..count {
         admitted += usize::from(take(store, name, rule, 1).await.outcome == Outcome::Allow);
@@ -89,7 +89,7 @@ async fn store(kind: Kind) -> (RedisStore, String, Beside) {
 
 /// Runs a case on each kind of server.
 fn on_each<F: Future<Output = ()>>(case: impl Fn(Kind) -> F) {
-    for kind in KINDS.into_iter().filter(|kind| kind.is_wanted()) {
+    for kind in Kind::ALL.into_iter().filter(|kind| kind.is_wanted()) {
         block_on(case(kind));
     }
 }
@@ -250,7 +250,7 @@ fn what_is_not_ours_is_left_alone_and_counted_nowhere() {
             ] {
                 let _: redis::Value = beside.ask(&["DEL", &name]).await;
                 let _: redis::Value = beside.ask(wrong).await;
-                let op = |key, cost| Operation { key, rule, op: Op::Take(cost), enforced: true };
+                let op = |key, cost| Operation::new(key, rule, Op::Take(cost));
                 let shadow = Operation { enforced: false, ..op(Key(bits), 1) };
                 let with_good = |other| vec![op(key(&good), 1), other];
                 let groups = [with_good(op(Key(bits), 1)), with_good(shadow), vec![op(key(&good), 0)]];
@@ -275,10 +275,10 @@ fn a_lost_secret_is_written_again_and_a_changed_one_counts_nothing() {
         return;
     }
     block_on(async {
-        let server = Server::start(Kind::Redis);
+        let server = Server::start(Kind::Redis, &[]);
         let mut beside = Beside::of(&server).await;
         let rule = rule(Algorithm::FixedWindow, 5, Span::from_secs(86_400));
-        let (store, secret) = RedisStore::connect(&settings(&server, "a:"), &OWN).await.unwrap();
+        let (store, secret) = RedisStore::connect(&settings(&server.url(), "a:"), &OWN).await.unwrap();
         assert!(secret == OWN.secret());
         assert_eq!(admitted(&store, "k", rule, 3).await, 3);
         let kept: String = beside.ask(&["GET", "a:secret"]).await;
@@ -330,7 +330,7 @@ fn a_user_needs_no_more_than_docs_deploying_says() {
         let line =
             text.lines().find(|line| line.starts_with("ACL SETUSER")).expect("the document has the command");
         let words: Vec<&str> = line.split_whitespace().collect();
-        let server = Server::start(Kind::Redis);
+        let server = Server::start(Kind::Redis, &[]);
         let mut beside = Beside::of(&server).await;
         let _: String = beside.ask(&words).await;
         let url = format!("redis://weir:PASSWORD@127.0.0.1:{}", server.port);

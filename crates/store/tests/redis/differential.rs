@@ -8,10 +8,10 @@ use weir_core::{
     Algorithm, Answer, Answers, Batch, Calendar, CalendarUnit, Key, KeyBuilder, KeySecret, Op, Operation,
     PolicyId, Precision, Quota, Receipt, Rule, Span, Store as _, Timestamp, Window,
 };
+use weir_servers::{Cluster, Kind};
 use weir_store::{ManualClock, MemoryStore, OwnSecret, RedisStore};
 
-use crate::servers::Kind;
-use crate::{Random, block_on, namespace};
+use crate::{Random, block_on, prefix, settings};
 
 const STEPS: usize = 40_000;
 /// So many operations on one set of policies, before others are drawn.
@@ -100,7 +100,7 @@ impl World {
                 _ => Op::Take(amount),
             };
             let key = key(policy.id, random.below(KEYS));
-            Operation { key, rule: policy.rule, op, enforced: random.below(4) != 0 }
+            Operation { enforced: random.below(4) != 0, ..Operation::new(key, policy.rule, op) }
         };
         policies.map(&mut operation).collect()
     }
@@ -111,8 +111,37 @@ fn key(PolicyId(policy): PolicyId, number: u64) -> Key {
     start.part(&policy.to_le_bytes()).part(&number.to_le_bytes()).key()
 }
 
-fn differ_nowhere(kind: Kind) {
-    if !kind.is_wanted() {
+/// Where the script runs.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Server(Kind),
+    /// Its requests are over several lanes, so one sees what another has charged for the moment, and what is given
+    /// back was charged for a moment, by the quota of that moment: requests come one by one, time runs forwards,
+    /// and quotas stay.
+    Cluster(Kind),
+}
+
+impl Place {
+    fn is_wanted(self) -> bool {
+        match self {
+            Self::Server(kind) | Self::Cluster(kind) => kind.is_wanted(),
+        }
+    }
+
+    fn url(self) -> String {
+        match self {
+            Self::Server(kind) => kind.shared().url(),
+            Self::Cluster(kind) => Cluster::shared(kind).url(),
+        }
+    }
+
+    const fn is_cluster(self) -> bool {
+        matches!(self, Self::Cluster(_))
+    }
+}
+
+fn differ_nowhere(place: Place) {
+    if !place.is_wanted() {
         return;
     }
     let steps = std::env::var("WEIR_DIFFERENTIAL_STEPS").map_or(STEPS, |text| text.parse().unwrap());
@@ -120,28 +149,29 @@ fn differ_nowhere(kind: Kind) {
     block_on(async {
         let mut done = 0;
         while done < steps {
-            done += one_world(kind, &mut random).await;
+            done += one_world(place, &mut random).await;
         }
-        println!("{done} operations on {kind:?} and in memory were decided alike");
+        println!("{done} operations on {place:?} and in memory were decided alike");
     });
 }
 
-async fn one_world(kind: Kind, random: &mut Random) -> usize {
+async fn one_world(place: Place, random: &mut Random) -> usize {
     let clock =
         ManualClock::at(Timestamp::from_nanos(1_793_400_000_000_000_000 + random.below(1 << 50) * 1_000));
     let memory = MemoryStore::with_clock(clock.clone());
     let secret = OwnSecret::Drawn([7; 16]);
-    let (redis, _) = RedisStore::with_clock(&namespace(kind).0, &secret, clock.clone()).await.unwrap();
+    let (redis, _) =
+        RedisStore::with_clock(&settings(&place.url(), &prefix()), &secret, clock.clone()).await.unwrap();
     let policies = (0..2 + random.below(4)).map(|number| Policy::draw(random, number)).collect();
     let mut world = World { policies, receipts: Vec::new() };
     let mut done = 0;
     while done < STEPS_A_WORLD {
-        pass_time(&world, &clock, random);
-        if random.below(30) == 0 {
+        pass_time(&world, &clock, place, random);
+        if !place.is_cluster() && random.below(30) == 0 {
             let changed = random.below(world.policies.len() as u64) as usize;
             world.policies[changed].change(random);
         }
-        let groups = if random.below(2) == 0 { 1 } else { 1 + random.below(20) };
+        let groups = if place.is_cluster() || random.below(2) == 0 { 1 } else { 1 + random.below(20) };
         let batch: Batch = (0..groups).map(|_| world.group(random)).collect();
         let asked = batch.operations().to_vec();
         done += asked.len();
@@ -152,13 +182,14 @@ async fn one_world(kind: Kind, random: &mut Random) -> usize {
 }
 
 /// Nothing, a little, about a window, or a step backwards.
-fn pass_time(world: &World, clock: &ManualClock, random: &mut Random) {
+fn pass_time(world: &World, clock: &ManualClock, place: Place, random: &mut Random) {
     use weir_store::Clock as _;
     let length = world.policies[random.below(world.policies.len() as u64) as usize].length() / 1_000;
     let micros = match random.below(10) {
         0..4 => 0,
         4..8 => random.below(length / 10 + 2),
         8 => random.below(3 * length),
+        _ if place.is_cluster() => 0,
         _ => {
             let back = random.below(length);
             clock.set(Timestamp::from_nanos(clock.now().nanos() - back * 1_000));
@@ -186,10 +217,20 @@ fn compare(world: &mut World, asked: &[Operation], mut ours: Answers, mut theirs
 
 #[test]
 fn promise_1_redis_and_the_core_decide_alike() {
-    differ_nowhere(Kind::Redis);
+    differ_nowhere(Place::Server(Kind::Redis));
 }
 
 #[test]
 fn promise_1_valkey_and_the_core_decide_alike() {
-    differ_nowhere(Kind::Valkey);
+    differ_nowhere(Place::Server(Kind::Valkey));
+}
+
+#[test]
+fn promise_3_a_redis_cluster_and_the_core_decide_alike() {
+    differ_nowhere(Place::Cluster(Kind::Redis));
+}
+
+#[test]
+fn promise_3_a_valkey_cluster_and_the_core_decide_alike() {
+    differ_nowhere(Place::Cluster(Kind::Valkey));
 }

@@ -11,30 +11,31 @@
 mod batches;
 mod cases;
 mod differential;
-#[path = "../servers/mod.rs"]
-mod servers;
+mod tls;
+mod topologies;
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use proptest::prelude::Rng as _;
 use proptest::test_runner::{RngAlgorithm, TestRng};
+use weir_servers::Kind;
 use weir_store::RedisSettings;
 
-use servers::{Kind, Server};
-
-const KINDS: [Kind; 2] = [Kind::Redis, Kind::Valkey];
-
-fn settings(server: &Server, prefix: &str) -> RedisSettings {
-    RedisSettings::parse(&server.url()).unwrap().with_prefix(prefix)
+fn settings(url: &str, prefix: &str) -> RedisSettings {
+    RedisSettings::parse(url).unwrap().with_prefix(prefix)
 }
 
-/// Settings with a prefix that no other test has, and the prefix.
+/// A prefix that no other test has.
+fn prefix() -> String {
+    static PREFIXES: AtomicU64 = AtomicU64::new(0);
+    format!("test-{}:", PREFIXES.fetch_add(1, Ordering::Relaxed))
+}
+
+/// Settings for the shared server with a prefix of their own, and the prefix.
 fn namespace(kind: Kind) -> (RedisSettings, String) {
-    static NAMESPACES: AtomicU64 = AtomicU64::new(0);
-    let number = NAMESPACES.fetch_add(1, Ordering::Relaxed);
-    let prefix = format!("test-{number}:");
-    (settings(kind.shared(), &prefix), prefix)
+    let prefix = prefix();
+    (settings(&kind.shared().url(), &prefix), prefix)
 }
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {

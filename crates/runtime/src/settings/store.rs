@@ -1,0 +1,96 @@
+//! Where the counting is done, as typed and settled.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use weir_core::Precision;
+use weir_store::RedisSettings;
+
+use super::{RawSettings, SettingsError, refuse};
+
+/// Where the counting is done.
+#[derive(Clone, Debug)]
+pub enum StoreSetting {
+    /// In the memory of this process.
+    Memory,
+    /// On Redis or Valkey, together with all nodes that have the same settings.
+    Redis(Box<RedisSettings>),
+}
+
+impl StoreSetting {
+    /// The arithmetic of the store that a `--store` names.
+    ///
+    /// # Errors
+    ///
+    /// It names none.
+    pub fn precision(text: &str) -> Result<Precision, SettingsError> {
+        match text {
+            "memory:" => Ok(Precision::Integer),
+            _ if RedisSettings::is_meant(text) => Ok(Precision::Double),
+            _ => Err(refuse("store", hidden(text), STORES)),
+        }
+    }
+}
+
+const STORES: &str = "a store is `memory:`, or a server such as `redis://localhost:6379`";
+
+impl RawSettings {
+    pub(super) fn store(&self) -> Result<StoreSetting, SettingsError> {
+        if StoreSetting::precision(&self.store)? == Precision::Integer {
+            return Ok(StoreSetting::Memory);
+        }
+        let refused = |why: String| refuse("store", hidden(&self.store), why);
+        let mut redis = RedisSettings::parse(&self.store).map_err(|error| refused(error.to_string()))?;
+        let word = |variable: &str, value: &Option<OsString>| match value.as_ref().map(|value| value.to_str())
+        {
+            Some(None) => Err(refused(format!("{variable} is not UTF-8"))),
+            Some(Some(word)) => Ok(Some(word.to_owned())),
+            None => Ok(None),
+        };
+        if let Some(password) = word("WEIR_STORE_PASSWORD", &self.store_password)? {
+            redis = redis.with_password(&password);
+        }
+        if let Some(password) = word("WEIR_STORE_SENTINEL_PASSWORD", &self.store_sentinel_password)? {
+            redis = redis.with_sentinel_password(&password);
+        }
+        let authority = file("store-ca", self.store_ca.as_ref())?;
+        let own = match (
+            file("store-cert", self.store_cert.as_ref())?,
+            file("store-key", self.store_key.as_ref())?,
+        ) {
+            (Some(certificate), Some(key)) => Some((certificate, key)),
+            (None, None) => None,
+            (Some(_), None) => {
+                return Err(refuse("store-cert", "", "its key is missing: give --store-key too"));
+            }
+            (None, Some(_)) => {
+                return Err(refuse("store-key", "", "its certificate is missing: give --store-cert too"));
+            }
+        };
+        if authority.is_some() || own.is_some() {
+            redis = redis.with_certificates(authority, own).map_err(|error| refused(error.to_string()))?;
+        }
+        if self.store_prefix.is_empty() || self.store_prefix.contains(['{', '}', '*', '?', '[']) {
+            let why = "a prefix has at least one character, and none of { } * ? [";
+            return Err(refuse("store-prefix", &self.store_prefix, why));
+        }
+        Ok(StoreSetting::Redis(Box::new(redis.with_prefix(&self.store_prefix))))
+    }
+}
+
+/// The URL without what stands before an `@`: there may be a password in it.
+fn hidden(url: &str) -> String {
+    match (url.split_once("://"), url.rsplit_once('@')) {
+        (Some((scheme, _)), Some((_, place))) => format!("{scheme}://…@{place}"),
+        (None, Some((_, place))) => format!("…@{place}"),
+        _ => url.to_owned(),
+    }
+}
+
+/// What is in a file that a setting names.
+fn file(flag: &'static str, path: Option<&PathBuf>) -> Result<Option<Vec<u8>>, SettingsError> {
+    let read = |path: &PathBuf| {
+        std::fs::read(path).map_err(|error| refuse(flag, path.display().to_string(), error.to_string()))
+    };
+    path.map(read).transpose()
+}

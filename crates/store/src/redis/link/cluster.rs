@@ -1,0 +1,48 @@
+//! A cluster. The client library knows the slots and keeps the connections; what is sent a second time is decided
+//! here, since it would also send again what may have been done.
+
+use ::redis::cluster::ClusterClient;
+use ::redis::cluster_async::ClusterConnection;
+use ::redis::cluster_routing::SingleNodeRoutingInfo;
+use ::redis::{Cmd, ConnectionInfo, ErrorKind, RedisError, ServerErrorKind, Value, cmd};
+
+use super::{CONNECT_TIMEOUT, RESPONSE_TIMEOUT};
+use crate::redis::settings::{RedisSettings, tcp};
+
+/// Connections to all primaries. Clones share them.
+#[derive(Clone)]
+pub(in super::super) struct Cluster(ClusterConnection);
+
+impl Cluster {
+    pub(super) async fn to(settings: &RedisSettings) -> Result<Self, RedisError> {
+        let nodes: Vec<ConnectionInfo> = settings.connections().collect::<Result<_, _>>()?;
+        let mut builder = ClusterClient::builder(nodes)
+            .retries(0)
+            .connection_timeout(CONNECT_TIMEOUT)
+            .response_timeout(RESPONSE_TIMEOUT)
+            .tcp_settings(tcp());
+        if let Some(certificates) = settings.certificates() {
+            builder = builder.certs(certificates.clone());
+        }
+        Ok(Self(builder.build()?.get_async_connection().await?))
+    }
+
+    /// Asks the server that has the slot of the command's keys, and the one that it is on its way to.
+    pub(super) async fn query(&self, command: &Cmd) -> Result<Value, RedisError> {
+        let mut connection = self.0.clone();
+        let reply: Result<Value, RedisError> = command.query_async(&mut connection).await;
+        let Err(error) = &reply else { return reply };
+        if error.kind() != ErrorKind::Server(ServerErrorKind::Ask) {
+            return reply;
+        }
+        let place = error.redirect_node().and_then(|(place, _)| place.rsplit_once(':'));
+        let Some((host, Ok(port))) = place.map(|(host, port)| (host.to_owned(), port.parse())) else {
+            return reply;
+        };
+        let mut pipeline = ::redis::pipe();
+        pipeline.add_command(cmd("ASKING")).ignore().add_command(command.clone());
+        let there = SingleNodeRoutingInfo::ByAddress { host, port };
+        let mut values = connection.route_pipeline(pipeline, 0, 2, there).await?;
+        values.pop().map_or(reply, Value::extract_error)
+    }
+}
