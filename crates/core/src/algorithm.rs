@@ -95,6 +95,13 @@ pub enum Op {
     Reset,
 }
 
+impl Op {
+    /// Whether there may be less use after it, so that what was refused before may fit.
+    pub const fn undoes(self) -> bool {
+        matches!(self, Self::Give { .. } | Self::Adjust(_) | Self::Reset)
+    }
+}
+
 /// What the store has to do with the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {

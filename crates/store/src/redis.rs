@@ -11,6 +11,7 @@
 
 mod batcher;
 mod call;
+mod denials;
 mod link;
 mod micros;
 mod packed;
@@ -26,14 +27,16 @@ mod value;
 pub use secret::OwnSecret;
 pub use settings::{RedisSettings, RedisUrlError};
 
+use std::fmt;
 use std::sync::Arc;
 
 use ::redis::{ErrorKind, RedisError, ServerErrorKind};
 use thiserror::Error;
-use weir_core::{Answers, Batch, KeySecret, Operation, Store};
+use weir_core::{Answer, Answers, Batch, KeySecret, Operation, Rule, Store};
 
-use crate::clock::Clock;
+use crate::clock::{Clock, SystemClock};
 use batcher::Batcher;
+use denials::Denials;
 use link::Link;
 use secret::Agreed;
 use sender::{Sender, SharedSecret, unavailable};
@@ -63,10 +66,12 @@ pub enum RedisStoreError {
 
 /// Counts on a Redis or Valkey, together with all nodes that have the same secret and prefix. Clones share the
 /// connections.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct RedisStore {
     /// Each with keys that one call can decide about: all keys of a server, or those of a tag of a cluster.
     lanes: Arc<[Batcher]>,
+    /// Where one call decides a whole request, and so no refusal rests on what another has charged for a moment.
+    denials: Option<Arc<Denials>>,
 }
 
 impl RedisStore {
@@ -134,11 +139,15 @@ impl RedisStore {
             }
         };
         let fingerprint = secret::fingerprint(&secret);
+        let denials = (prefixes.len() == 1).then(|| {
+            let here = clock.clone().unwrap_or_else(|| Arc::new(SystemClock::new()));
+            Arc::new(Denials::new(here))
+        });
         let lane = |(prefix, name)| {
             let shared = SharedSecret { name, text: text.clone(), fingerprint: fingerprint.clone() };
-            Batcher::start(Sender::new(link.clone(), at(), prefix, shared, clock.clone()))
+            Batcher::start(Sender::new(link.clone(), at(), prefix, shared, clock.clone(), denials.clone()))
         };
-        Ok((Self { lanes: prefixes.into_iter().zip(names).map(lane).collect() }, secret))
+        Ok((Self { lanes: prefixes.into_iter().zip(names).map(lane).collect(), denials }, secret))
     }
 
     /// The one lane that all of these operations are on, if there is one.
@@ -178,6 +187,12 @@ fn why(error: &RedisError) -> String {
     }
 }
 
+impl fmt::Debug for RedisStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisStore").field("lanes", &self.lanes.len()).finish_non_exhaustive()
+    }
+}
+
 impl Store for RedisStore {
     async fn apply(&self, batch: Batch) -> Answers {
         if let Some(lane) = self.only_lane(batch.operations()) {
@@ -187,5 +202,19 @@ impl Store for RedisStore {
         // On a task of its own, since a caller who goes away must leave nothing half charged.
         let spread = tokio::spawn(async move { spread::apply(&lanes, batch).await });
         spread.await.unwrap_or_else(|_| unavailable(count, true))
+    }
+
+    async fn apply_one(&self, operation: Operation) -> Answer {
+        if let Some(known) = self.denials.as_ref().and_then(|denials| denials.answer(&operation)) {
+            return known;
+        }
+        let answer = self.apply([[operation]].into_iter().collect()).await.pop();
+        answer.unwrap_or(Answer::Unavailable { sent: true })
+    }
+
+    fn in_force(&self, _: &[Rule]) {
+        if let Some(denials) = &self.denials {
+            denials.clear();
+        }
     }
 }

@@ -23,7 +23,7 @@ struct Waiting {
 }
 
 /// The queue before a store.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Batcher(mpsc::Sender<Waiting>);
 
 impl Batcher {
@@ -49,7 +49,6 @@ impl Batcher {
 }
 
 /// A batch in the queue.
-#[derive(Debug)]
 pub(super) struct Asked {
     count: usize,
     answers: Option<oneshot::Receiver<Answers>>,

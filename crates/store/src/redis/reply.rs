@@ -12,6 +12,7 @@ use weir_core::{
 };
 
 use super::call::Call;
+use super::denials::Told;
 use super::micros;
 use super::script::letter;
 use super::value;
@@ -63,8 +64,8 @@ impl Reply {
         Ok(Self { secret, now: micros::instant(now), letters, values })
     }
 
-    /// The answers to the call, and for each group what was wrong, if anything.
-    pub(super) fn answers(self, batch: &Batch, call: &Call) -> (Answers, Vec<Option<Trouble>>) {
+    /// Decides as the script did.
+    pub(super) fn decided(self, batch: &Batch, call: &Call) -> Decided {
         let mut slots: Vec<Slot> = self.values.iter().map(|value| Slot::of(value.as_deref())).collect();
         let mut answers = Answers::new();
         let (mut keys, mut letters) = (call.key_of.as_slice(), self.letters.as_slice());
@@ -82,7 +83,36 @@ impl Reply {
             Some(trouble)
         };
         let troubles = batch.groups().map(answer).collect();
-        (answers, troubles)
+        Decided { answers, troubles, slots }
+    }
+}
+
+/// What a call came to.
+pub(super) struct Decided {
+    pub(super) answers: Answers,
+    /// For each group what was wrong, if anything.
+    pub(super) troubles: Vec<Option<Trouble>>,
+    slots: Vec<Slot>,
+}
+
+impl Decided {
+    /// What there is to tell of each key.
+    pub(super) fn told<'a>(&'a self, batch: &Batch, call: &Call) -> impl Iterator<Item = Told<'a>> {
+        let held = |slot: &'a Slot| slot.rule.zip(slot.held.as_ref());
+        let keys = call.keys.iter().zip(&self.slots);
+        let mut told: Vec<Told<'a>> = keys
+            .map(|(key, slot)| Told { key: *key, refused: None, is_undone: false, held: held(slot) })
+            .collect();
+        for ((operation, key), answer) in batch.operations().iter().zip(&call.key_of).zip(&*self.answers) {
+            let Some(told) = told.get_mut(*key) else { continue };
+            told.is_undone |= operation.op.undoes();
+            if let (Op::Take(cost) | Op::Peek(cost), Answer::Decided { cacheable_for: Some(_), .. }) =
+                (operation.op, answer)
+            {
+                told.refused = Some(told.refused.map_or(cost, |refused| refused.min(cost)));
+            }
+        }
+        told.into_iter()
     }
 }
 

@@ -7,6 +7,7 @@ use ::redis::RedisError;
 use weir_core::{Answer, Answers, Batch, Key, Timestamp};
 
 use super::call::Call;
+use super::denials::Denials;
 use super::link::{Link, may_have_run};
 use super::reply::{Reply, SecretStands, Trouble};
 use super::secret;
@@ -31,6 +32,8 @@ pub(super) struct Sender {
     secret: SharedSecret,
     /// Instead of the server's own time.
     clock: Option<Arc<dyn Clock>>,
+    /// What is known to be refused; nothing where a refusal may rest on what another has charged for a moment.
+    denials: Option<Arc<Denials>>,
     /// Tells about the server's time, to place the edges of calendar windows.
     system: SystemClock,
     /// How far the server's clock was ahead of that when it last answered, in nanoseconds.
@@ -50,6 +53,7 @@ impl Sender {
         prefix: String,
         secret: SharedSecret,
         clock: Option<Arc<dyn Clock>>,
+        denials: Option<Arc<Denials>>,
     ) -> Self {
         Self {
             link,
@@ -57,6 +61,7 @@ impl Sender {
             at,
             prefix,
             clock,
+            denials,
             system: SystemClock::new(),
             ahead: AtomicI64::new(0),
             is_failing: AtomicBool::new(false),
@@ -105,11 +110,19 @@ impl Sender {
                     let answers = unavailable(batch.operations().len(), false);
                     return (answers, batch.groups().map(|_| None).collect());
                 }
-                let (answers, troubles) = reply.answers(batch, &call);
-                self.note_troubles(&troubles);
-                (answers, troubles)
+                let at = reply.now;
+                let decided = reply.decided(batch, &call);
+                if let Some(denials) = &self.denials {
+                    denials.learn(decided.told(batch, &call), at);
+                }
+                self.note_troubles(&decided.troubles);
+                (decided.answers, decided.troubles)
             }
             Err(error) => {
+                if let Some(denials) = &self.denials {
+                    let changes = batch.operations().iter().filter(|operation| operation.op.undoes());
+                    denials.forget(changes.map(|operation| operation.key));
+                }
                 let answers = unavailable(batch.operations().len(), may_have_run(&error));
                 (answers, batch.groups().map(|_| None).collect())
             }

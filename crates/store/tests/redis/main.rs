@@ -10,6 +10,7 @@
 
 mod batches;
 mod cases;
+mod denials;
 mod differential;
 mod tls;
 mod topologies;
