@@ -4,6 +4,8 @@
 //! Every subject decides the same: half of all requests ask for one unit of a large bucket and get it, half ask
 //! for all of it and do not.
 
+#[cfg(feature = "limitador-redis")]
+mod limitador;
 mod load;
 mod server;
 mod subject;
@@ -11,8 +13,8 @@ mod subject;
 use anyhow::Result;
 
 use load::{Keys, Load, Measured, measure};
-use server::Server;
-use subject::{OneByOne, Pipelined, Weir};
+use subject::{OneByOne, Pipelined, Subject, Weir, WeirAsking};
+use weir_servers::{Kind, Server};
 
 const SECONDS: u64 = 2;
 
@@ -20,21 +22,17 @@ const SECONDS: u64 = 2;
 pub(crate) fn shared(repeats: u32) -> Result<String> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let mut page = String::from("## Several nodes on one server\n");
-    for keys in [Keys::One, Keys::Zipf, Keys::Even] {
+    for (keys, sliding) in [(Keys::One, false), (Keys::Zipf, false), (Keys::Even, false), (Keys::Zipf, true)]
+    {
         let load = Load::of(keys);
         let mut rows: Vec<(&str, Vec<Measured>)> = Vec::new();
         for round in 0..repeats {
             eprintln!("{}, round {}", keys.title(), round + 1);
-            let measured = runtime.block_on(async {
-                let full = measure::<Weir>(&Server::start()?, &load, SECONDS, None).await?;
-                let half = Some(full.per_second / 2.0);
-                anyhow::Ok([
-                    ("weir, full load", full),
-                    ("weir, half load", measure::<Weir>(&Server::start()?, &load, SECONDS, half).await?),
-                    ("one by one", measure::<OneByOne>(&Server::start()?, &load, SECONDS, None).await?),
-                    ("pipelines of 16", measure::<Pipelined>(&Server::start()?, &load, SECONDS, None).await?),
-                ])
-            })?;
+            let measured = if sliding {
+                runtime.block_on(sliding_windows(&load))?
+            } else {
+                runtime.block_on(all_subjects(&load))?
+            };
             for (name, measured) in measured {
                 match rows.iter_mut().find(|(known, _)| *known == name) {
                     Some((_, all)) => all.push(measured),
@@ -42,12 +40,42 @@ pub(crate) fn shared(repeats: u32) -> Result<String> {
                 }
             }
         }
-        page += &section(keys, &rows);
+        let how = if sliding { ", sliding windows" } else { "" };
+        page += &section(&format!("{}{how}", keys.title()), &rows);
     }
     Ok(page)
 }
 
-fn section(keys: Keys, rows: &[(&str, Vec<Measured>)]) -> String {
+/// Each on a server of its own.
+async fn all_subjects(load: &Load) -> Result<Vec<(&'static str, Measured)>> {
+    let full = at::<Weir<false>>(load, None).await?;
+    // What the machine lets the simplest thing do, as far below its limits.
+    let lean = at::<OneByOne>(load, None).await?;
+    let half = |of: &Measured| Some(of.per_second / 2.0);
+    Ok(vec![
+        ("weir, full load", full),
+        ("weir, half load", at::<Weir<false>>(load, half(&full)).await?),
+        ("weir, all asked there", at::<WeirAsking>(load, None).await?),
+        ("one by one", lean),
+        ("one by one, half load", at::<OneByOne>(load, half(&lean)).await?),
+        ("pipelines of 16", at::<Pipelined>(load, None).await?),
+        #[cfg(feature = "limitador-redis")]
+        ("limitador", at::<limitador::LimitadorRedis>(load, None).await?),
+    ])
+}
+
+/// The worked example of a limiter for 200 thousand requests a second.
+async fn sliding_windows(load: &Load) -> Result<Vec<(&'static str, Measured)>> {
+    let full = at::<Weir<true>>(load, None).await?;
+    let half = at::<Weir<true>>(load, Some(full.per_second / 2.0)).await?;
+    Ok(vec![("weir, full load", full), ("weir, half load", half)])
+}
+
+async fn at<S: Subject>(load: &Load, rate: Option<f64>) -> Result<Measured> {
+    measure::<S>(&Server::start(Kind::Redis, &[]), load, SECONDS, rate).await
+}
+
+fn section(title: &str, rows: &[(&str, Vec<Measured>)]) -> String {
     let median = |all: &[Measured], figure: fn(&Measured) -> f64| {
         let mut figures: Vec<f64> = all.iter().map(figure).collect();
         figures.sort_unstable_by(f64::total_cmp);
@@ -69,8 +97,7 @@ fn section(keys: Keys, rows: &[(&str, Vec<Measured>)]) -> String {
     };
     let lines: String = rows.iter().map(line).collect();
     format!(
-        "\n### {}\n\n| subject | thousand decisions a second | ÷ into weir's | p50 µs | p99 µs | calls a decision | \
-         server µs a decision | bytes a decision |\n|---|---|---|---|---|---|---|---|\n{lines}",
-        keys.title()
+        "\n### {title}\n\n| subject | thousand decisions a second | ÷ into weir's | p50 µs | p99 µs | calls a decision | \
+         server µs a decision | bytes a decision |\n|---|---|---|---|---|---|---|---|\n{lines}"
     )
 }

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use tokio::sync::Semaphore;
 
-use super::server::Server;
+use super::server::Work;
 use super::subject::{Ask, BURST, Handle, Subject};
 use crate::random::Random;
+use weir_servers::Server;
 
 /// Which keys are asked for.
 #[derive(Clone, Copy, Debug)]
@@ -109,21 +110,18 @@ pub(crate) async fn measure<S: Subject>(
     for _ in 0..S::WORKERS {
         workers.push(tokio::spawn(work(subject.handle().await?, shared.clone(), keys.clone())));
     }
-    let pace = rate.map(|rate| {
-        let shared = shared.clone();
-        std::thread::spawn(move || hold_back(&shared, rate))
-    });
+    let pace = rate.map(|rate| tokio::spawn(hold_back(shared.clone(), rate)));
     tokio::time::sleep(Duration::from_millis(500)).await;
-    let before = server.work().await?;
+    let before = Work::of(server).await?;
     let started = Instant::now();
     shared.is_measured.store(true, Ordering::Relaxed);
     tokio::time::sleep(Duration::from_secs(seconds)).await;
     shared.is_measured.store(false, Ordering::Relaxed);
     let elapsed = started.elapsed();
-    let after = server.work().await?;
+    let after = Work::of(server).await?;
     shared.is_over.store(true, Ordering::Relaxed);
     if let Some(pace) = pace {
-        pace.join().map_err(|_| anyhow::anyhow!("the pace was lost"))?;
+        pace.await?;
     }
     let (mut waits, mut decisions, mut admitted) = (Vec::new(), 0_u64, 0_u64);
     for worker in workers {
@@ -198,8 +196,9 @@ async fn work<H: Handle>(
     Ok((waits, decisions, admitted))
 }
 
-/// Lets so many be asked a second, in small steps; all who still wait when it is over.
-fn hold_back(shared: &Shared, rate: f64) {
+/// Lets so many be asked a second, as evenly as it can; all who still wait when it is over. It never sleeps: a
+/// thread that does is waked at the cost of another, and there are two processors for all.
+async fn hold_back(shared: Arc<Shared>, rate: f64) {
     let Some(allowed) = &shared.allowed else { return };
     let started = Instant::now();
     let mut given = 0;
@@ -207,7 +206,7 @@ fn hold_back(shared: &Shared, rate: f64) {
         let due = (started.elapsed().as_secs_f64() * rate) as usize;
         allowed.add_permits(due - given);
         given = due;
-        std::thread::sleep(Duration::from_micros(100));
+        tokio::task::yield_now().await;
     }
     allowed.add_permits(1 << 20);
 }

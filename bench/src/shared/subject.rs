@@ -44,7 +44,8 @@ pub(crate) trait Subject: Sized {
 
 // ---- Weir
 
-pub(crate) struct Weir(WeirHandle);
+/// Weir's store with buckets, or with sliding windows.
+pub(crate) struct Weir<const SLIDING: bool>(WeirHandle);
 
 #[derive(Clone)]
 pub(crate) struct WeirHandle {
@@ -53,7 +54,7 @@ pub(crate) struct WeirHandle {
     start: KeyBuilder,
 }
 
-impl Subject for Weir {
+impl<const SLIDING: bool> Subject for Weir<SLIDING> {
     type Handle = WeirHandle;
 
     const WORKERS: usize = 512;
@@ -63,9 +64,13 @@ impl Subject for Weir {
             RedisStore::connect(&RedisSettings::parse(url)?, &OwnSecret::Given(KeySecret::new([7; 16])))
                 .await?;
         let start = KeyBuilder::new(&secret).part(b"bench");
-        let burst = std::num::NonZeroU64::new(BURST.into());
-        let (algorithm, hour) = (Algorithm::TokenBucket, Span::from_secs(3_600));
-        let quota = Quota::settle_for(Precision::Double, algorithm, PER_HOUR.into(), hour, burst)?;
+        let hour = Span::from_secs(3_600);
+        let (algorithm, limit, burst) = if SLIDING {
+            (Algorithm::SlidingWindow, BURST, None)
+        } else {
+            (Algorithm::TokenBucket, PER_HOUR, std::num::NonZeroU64::new(BURST.into()))
+        };
+        let quota = Quota::settle_for(Precision::Double, algorithm, limit.into(), hour, burst)?;
         Ok(Self(WeirHandle { store, rule: Rule::new(start.policy_id(), algorithm, quota), start }))
     }
 
@@ -78,13 +83,50 @@ impl Handle for WeirHandle {
     const AT_ONCE: usize = 1;
 
     async fn ask(&mut self, asks: &[Ask]) -> Result<u32> {
-        let ask = asks.first().context("one request")?;
+        let operation = self.operation(*asks.first().context("one request")?);
+        admitted(Some(self.store.apply_one(operation).await))
+    }
+}
+
+impl WeirHandle {
+    fn operation(&self, ask: Ask) -> Operation {
         let key = self.start.part(Name::user(ask.key).as_str().as_bytes()).key();
-        let operation = Operation::new(key, self.rule, Op::Take(ask.cost.into()));
-        match self.store.apply_one(operation).await {
-            Answer::Decided { decision, .. } => Ok(u32::from(decision.outcome == Outcome::Allow)),
-            Answer::Unavailable { .. } => bail!("no decision"),
-        }
+        Operation::new(key, self.rule, Op::Take(ask.cost.into()))
+    }
+}
+
+fn admitted(answer: Option<Answer>) -> Result<u32> {
+    match answer {
+        Some(Answer::Decided { decision, .. }) => Ok(u32::from(decision.outcome == Outcome::Allow)),
+        _ => bail!("no decision"),
+    }
+}
+
+/// The same, and nothing is refused by what is known: every request is asked of the server.
+pub(crate) struct WeirAsking(Weir<false>);
+
+pub(crate) struct AskingHandle(WeirHandle);
+
+impl Subject for WeirAsking {
+    type Handle = AskingHandle;
+
+    const WORKERS: usize = Weir::<false>::WORKERS;
+
+    async fn on(url: &str) -> Result<Self> {
+        Weir::on(url).await.map(Self)
+    }
+
+    async fn handle(&self) -> Result<AskingHandle> {
+        self.0.handle().await.map(AskingHandle)
+    }
+}
+
+impl Handle for AskingHandle {
+    const AT_ONCE: usize = 1;
+
+    async fn ask(&mut self, asks: &[Ask]) -> Result<u32> {
+        let operation = self.0.operation(*asks.first().context("one request")?);
+        admitted(self.0.store.apply([[operation]].into_iter().collect()).await.pop())
     }
 }
 

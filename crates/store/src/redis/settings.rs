@@ -192,7 +192,8 @@ impl RedisSettings {
         self.certificates.as_ref()
     }
 
-    pub(super) fn prefix(&self) -> &str {
+    /// What the names of all keys begin with.
+    pub fn prefix(&self) -> &str {
         &self.prefix
     }
 }

@@ -2,6 +2,8 @@
 //! first, and given back by receipt where a later lane refuses (promise 3). Meanwhile others may see less than is
 //! there, never more.
 
+use std::collections::BTreeMap;
+
 use smallvec::SmallVec;
 use weir_core::{Answer, Answers, Batch, Op, Operation, Outcome, Receipt};
 
@@ -12,21 +14,20 @@ use super::tags::lane;
 pub(super) async fn apply(lanes: &[Batcher], batch: Batch) -> Answers {
     let mut requests: Vec<Spread> = batch.groups().map(|group| Spread::of(group, lanes.len())).collect();
     loop {
-        let mut calls: Vec<(Batch, Vec<(usize, Part)>)> = lanes.iter().map(|_| Default::default()).collect();
+        let mut calls: BTreeMap<usize, (Batch, Vec<(usize, Part)>)> = BTreeMap::new();
         for (number, request) in requests.iter_mut().enumerate() {
             for part in request.rounds.pop().unwrap_or_default() {
-                if let Some((batch, parts)) = calls.get_mut(part.lane) {
-                    part.push_to(batch);
-                    parts.push((number, part));
-                }
+                let (batch, parts) = calls.entry(part.lane).or_default();
+                part.push_to(batch);
+                parts.push((number, part));
             }
         }
-        if calls.iter().all(|(batch, _)| batch.is_empty()) {
+        if calls.is_empty() {
             break;
         }
         let mut asked: Vec<(Asked, Vec<(usize, Part)>)> = Vec::new();
-        for (lane, (batch, parts)) in lanes.iter().zip(calls) {
-            if !batch.is_empty() {
+        for (lane, (batch, parts)) in calls {
+            if let Some(lane) = lanes.get(lane) {
                 asked.push((lane.ask(batch).await, parts));
             }
         }
@@ -72,7 +73,8 @@ struct Part {
 impl Spread {
     fn of(group: &[Operation], lanes: usize) -> Self {
         let mut operations: Places<(usize, Operation)> = group.iter().copied().enumerate().collect();
-        operations.sort_by_key(|(_, operation)| operation.rank);
+        // Shadows refuse nothing, so they are last where they are alone.
+        operations.sort_by_key(|(_, operation)| (!operation.enforced, operation.rank));
         let mut parts: Vec<Part> = Vec::new();
         for (place, operation) in operations {
             let lane = lane(operation.key, lanes);
@@ -81,8 +83,7 @@ impl Spread {
                 None => parts.push(Part::new(lane, [(place, operation)])),
             }
         }
-        // Shadows refuse nothing, so those alone come when nothing is refused any more; and where nothing is
-        // charged, all can be asked at once.
+        // Where nothing is charged, and where nothing is refused any more, all can be asked at once.
         let charges = group.iter().any(|operation| matches!(operation.op, Op::Take(_)));
         let (one_by_one, together): (Vec<Part>, Vec<Part>) =
             parts.into_iter().partition(|part| charges && part.is_enforced());

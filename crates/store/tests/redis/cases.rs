@@ -8,8 +8,8 @@ use weir_core::{
     Algorithm, Answer, Batch, Decision, Key, KeyBuilder, KeySecret, Op, Operation, Outcome, PolicyId,
     Precision, Quota, Rule, Span, Store as _, Timestamp,
 };
-use weir_servers::{Kind, Server};
-use weir_store::{ManualClock, OwnSecret, RedisSettings, RedisStore, RedisStoreError};
+use weir_servers::{Cluster, Kind, Server};
+use weir_store::{ManualClock, OwnSecret, RedisStore, RedisStoreError};
 
 use crate::{block_on, namespace, settings};
 
@@ -213,18 +213,31 @@ fn r04_a_lost_script_is_loaded_again() {
 #[test]
 fn r06_braces_and_nothing_in_values_are_keys_like_others() {
     on_each(|kind| async move {
-        let (store, prefix, mut beside) = store(kind).await;
-        let names = ["plain", "a{b}c", "}x", "{}", "", "{a}{b}", "weir:", "*"];
-        for rule in every_algorithm(2, Span::from_secs(600)) {
-            for name in names {
-                let name = format!("{}{name}", rule.algorithm);
-                assert_eq!(admitted(&store, &name, rule, 3).await, 2, "{name}");
+        let cluster = Cluster::shared(kind);
+        let on_a_cluster = settings(&cluster.url(), &crate::prefix());
+        for (place, prefix) in [namespace(kind), (on_a_cluster.clone(), on_a_cluster.prefix().to_owned())]
+        {
+            let (store, _) = RedisStore::connect(&place, &OWN).await.unwrap();
+            let names = ["plain", "a{b}c", "}x", "{}", "", "{a}{b}", "weir:", "*"];
+            for rule in every_algorithm(2, Span::from_secs(600)) {
+                for name in names {
+                    let name = format!("{}{name}", rule.algorithm);
+                    assert_eq!(admitted(&store, &name, rule, 3).await, 2, "{name}");
+                }
             }
+            let mut held = cluster.names(&format!("{prefix}*")).concat();
+            held.extend(kind.shared().query::<Vec<String>>(redis::cmd("KEYS").arg(format!("{prefix}*"))));
+            let counters: HashSet<String> =
+                held.into_iter().filter(|name| !name.ends_with("secret")).collect();
+            assert_eq!(counters.len(), names.len() * Algorithm::ALL.len());
+            // On a cluster a tag of ours stands before the hash.
+            let is_ours = |name: &String| {
+                let rest = name.strip_prefix(&prefix).unwrap();
+                let hash = rest.strip_prefix('{').map_or(rest, |rest| rest.split_once('}').unwrap().1);
+                hash.len() == 32 && hash.chars().all(|digit| digit.is_ascii_hexdigit())
+            };
+            assert!(counters.iter().all(is_ours), "no value reaches a name: {counters:?}");
         }
-        let lives = beside.lives(&prefix).await;
-        let distinct: HashSet<&String> = lives.iter().map(|(name, _)| name).collect();
-        assert_eq!(distinct.len(), names.len() * Algorithm::ALL.len());
-        assert!(distinct.iter().all(|name| !name.contains(['{', '}'])), "no value reaches a name");
     });
 }
 
@@ -316,32 +329,5 @@ fn nodes_agree_on_one_secret_or_do_not_start() {
         let _: String = beside.ask(&["SET", &format!("{prefix}secret"), "something else"]).await;
         let refused = RedisStore::connect(&foreign, &OWN).await.map_err(said).unwrap_err();
         assert!(refused.contains("nothing that Weir wrote"), "{refused}");
-    });
-}
-
-#[test]
-fn a_user_needs_no_more_than_docs_deploying_says() {
-    if !Kind::Redis.is_wanted() {
-        return;
-    }
-    block_on(async {
-        let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/deploying.md");
-        let text = std::fs::read_to_string(document).unwrap();
-        let line =
-            text.lines().find(|line| line.starts_with("ACL SETUSER")).expect("the document has the command");
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let server = Server::start(Kind::Redis, &[]);
-        let mut beside = Beside::of(&server).await;
-        let _: String = beside.ask(&words).await;
-        let url = format!("redis://weir:PASSWORD@127.0.0.1:{}", server.port);
-        let settings = RedisSettings::parse(&url).unwrap();
-        let (store, _) = RedisStore::connect(&settings, &OWN).await.unwrap();
-        for rule in every_algorithm(3, Span::from_secs(600)) {
-            let name = rule.algorithm.as_str();
-            assert_eq!(admitted(&store, name, rule, 4).await, 3);
-            ask(&store, name, rule, Op::Adjust(-1)).await;
-            assert_eq!(admitted(&store, name, rule, 1).await, 1);
-            ask(&store, name, rule, Op::Reset).await;
-        }
     });
 }

@@ -267,3 +267,37 @@ fn every_part_of_a_cluster_has_the_secret_or_no_node_starts() {
         assert!(refused.contains("another key secret"), "{refused}");
     });
 }
+
+#[test]
+fn a_user_needs_no_more_than_docs_deploying_says() {
+    if !Kind::Redis.is_wanted() {
+        return;
+    }
+    let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/deploying.md");
+    let text = std::fs::read_to_string(document).unwrap();
+    let line =
+        text.lines().find(|line| line.starts_with("ACL SETUSER")).expect("the document has the command");
+    let set_user = words(&line.split_whitespace().collect::<Vec<_>>());
+    for kind in Kind::ALL {
+        let (alone, sentinels, cluster) = (kind.shared(), Sentinels::start(kind), Cluster::shared(kind));
+        let watched = std::iter::once(&sentinels.primary).chain(&sentinels.replicas);
+        let members = cluster.primaries.iter().chain(&cluster.replicas);
+        for server in std::iter::once(alone).chain(watched).chain(members) {
+            let _: String = server.query(&set_user);
+        }
+        for url in [alone.url(), sentinels.url(), cluster.url()] {
+            block_on(async {
+                let url = url.replace("://", "://weir:PASSWORD@");
+                let prefix = format!("weir:{}", prefix());
+                let store = store(&url, &prefix).await;
+                for rule in every_algorithm(3, Span::from_secs(864_000)) {
+                    let name = rule.algorithm.as_str();
+                    assert_eq!(admitted(&store, name, rule, 4).await, 3, "{url}");
+                    ask(&store, name, rule, Op::Adjust(-1)).await;
+                    assert_eq!(admitted(&store, name, rule, 1).await, 1, "{url}");
+                    ask(&store, name, rule, Op::Reset).await;
+                }
+            });
+        }
+    }
+}
