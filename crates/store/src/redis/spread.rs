@@ -170,3 +170,42 @@ impl Part {
         batch.push(self.operations.iter().map(|(_, operation)| *operation));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_core::{Algorithm, Key, PolicyId, Precision, Quota, Rule, Span};
+
+    const LANES: usize = 64;
+
+    /// An operation whose key is on the lane of that number.
+    fn operation(lane: u128, rank: u16, enforced: bool, op: Op) -> Operation {
+        let (algorithm, window) = (Algorithm::TokenBucket, Span::from_secs(60));
+        let quota = Quota::settle_for(Precision::Double, algorithm, 5, window, None).unwrap();
+        let rule = Rule::new(PolicyId(rank.into()), algorithm, quota);
+        Operation { rank, enforced, ..Operation::new(Key(lane), rule, op) }
+    }
+
+    /// The lanes of each round, first to last, with the places of what is asked there.
+    fn rounds(group: &[Operation]) -> Vec<Vec<(usize, Vec<usize>)>> {
+        let places = |part: &Part| part.operations.iter().map(|(place, _)| *place).collect();
+        let round = |parts: &Vec<Part>| parts.iter().map(|part| (part.lane, places(part))).collect();
+        Spread::of(group, LANES).rounds.iter().rev().map(round).collect()
+    }
+
+    #[test]
+    fn promise_3_the_narrowest_is_charged_first_and_shadows_last() {
+        let group = [
+            operation(1, 4, true, Op::Take(1)),
+            operation(2, 3, false, Op::Take(1)),
+            operation(3, 2, true, Op::Take(1)),
+            operation(1, 1, false, Op::Take(1)),
+            operation(3, 5, true, Op::Take(1)),
+            operation(4, 0, false, Op::Take(1)),
+        ];
+        let expected = [vec![(3, vec![2, 4])], vec![(1, vec![0, 3])], vec![(4, vec![5]), (2, vec![1])]];
+        assert_eq!(rounds(&group), expected);
+        let asking = group.map(|o| Operation { op: Op::Peek(1), ..o });
+        assert_eq!(rounds(&asking).len(), 1, "what charges nothing is asked at once");
+    }
+}

@@ -215,8 +215,7 @@ fn r06_braces_and_nothing_in_values_are_keys_like_others() {
     on_each(|kind| async move {
         let cluster = Cluster::shared(kind);
         let on_a_cluster = settings(&cluster.url(), &crate::prefix());
-        for (place, prefix) in [namespace(kind), (on_a_cluster.clone(), on_a_cluster.prefix().to_owned())]
-        {
+        for (place, prefix) in [namespace(kind), (on_a_cluster.clone(), on_a_cluster.prefix().to_owned())] {
             let (store, _) = RedisStore::connect(&place, &OWN).await.unwrap();
             let names = ["plain", "a{b}c", "}x", "{}", "", "{a}{b}", "weir:", "*"];
             for rule in every_algorithm(2, Span::from_secs(600)) {

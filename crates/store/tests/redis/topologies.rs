@@ -301,3 +301,47 @@ fn a_user_needs_no_more_than_docs_deploying_says() {
         }
     }
 }
+
+#[test]
+fn callers_who_go_away_leave_nothing_half_charged() {
+    if !Kind::Redis.is_wanted() {
+        return;
+    }
+    let cluster = Cluster::shared(Kind::Redis);
+    block_on(async {
+        let store = store(&cluster.url(), &prefix()).await;
+        let rule = rule(Algorithm::TokenBucket, 1_000, Span::from_secs(864_000_000));
+        let names: Vec<String> = (0..8).map(|i| format!("part {i}")).collect();
+        let operation =
+            |(rank, name): (u16, &String)| Operation { rank, ..Operation::new(key(name), rule, Op::Take(1)) };
+        let batch =
+            || -> Batch { [(0..).zip(&names).map(operation).collect::<Vec<_>>()].into_iter().collect() };
+        // Each waits a little longer before it goes.
+        for patience in 0..300 {
+            let away = async {
+                for _ in 0..patience {
+                    tokio::task::yield_now().await;
+                }
+            };
+            tokio::select! {
+                biased;
+                answers = store.apply(batch()) => assert_eq!(answers.len(), names.len()),
+                () = away => {}
+            }
+        }
+        let start = Instant::now();
+        loop {
+            let mut left = Vec::new();
+            for name in &names {
+                let Answer::Decided { decision, .. } = ask(&store, name, rule, Op::Peek(0)).await else {
+                    panic!("a healthy store answers")
+                };
+                left.push(decision.remaining);
+            }
+            if left.iter().all(|one| *one == left[0]) {
+                break;
+            }
+            assert!(start.elapsed() < PATIENCE, "{left:?}");
+        }
+    });
+}
