@@ -1,5 +1,7 @@
 //! Who is asked: Weir's store, a lean script of our own called in two ways.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, Result, bail};
 use redis::aio::MultiplexedConnection;
 use redis::{Script, ScriptInvocation};
@@ -14,6 +16,8 @@ use crate::name::Name;
 /// A bucket that one unit always fits into, and all of it never does once it was used.
 pub(crate) const BURST: u32 = 1_000_000_000;
 const PER_HOUR: u32 = 3_600;
+/// No decision is given up: what is measured is how long they take.
+const SECOND: Duration = Duration::from_secs(1);
 
 /// One request.
 #[derive(Clone, Copy, Debug)]
@@ -60,9 +64,11 @@ impl<const SLIDING: bool> Subject for Weir<SLIDING> {
     const WORKERS: usize = 512;
 
     async fn on(url: &str) -> Result<Self> {
-        let (store, secret) =
-            RedisStore::connect(&RedisSettings::parse(url)?, &OwnSecret::Given(KeySecret::new([7; 16])))
-                .await?;
+        let (store, secret) = RedisStore::connect(
+            &RedisSettings::parse(url)?.with_deadline(SECOND),
+            &OwnSecret::Given(KeySecret::new([7; 16])),
+        )
+        .await?;
         let start = KeyBuilder::new(&secret).part(b"bench");
         let hour = Span::from_secs(3_600);
         let (algorithm, limit, burst) = if SLIDING {

@@ -46,6 +46,9 @@ pub(crate) struct SettingsArgs {
     /// What the names of all keys on a server begin with
     #[arg(long, value_name = "TEXT", env = "WEIR_STORE_PREFIX", default_value = "weir:")]
     store_prefix: String,
+    /// How long a decision may take on a server; policies then answer by `on_store_failure`
+    #[arg(long, value_name = "TIME", env = "WEIR_STORE_DEADLINE", default_value = "10ms")]
+    store_deadline: String,
     /// The certificate of the authority that signed the servers'; by default those that the machine trusts
     #[arg(long, value_name = "FILE", env = "WEIR_STORE_CA")]
     store_ca: Option<PathBuf>,
@@ -142,6 +145,7 @@ impl SettingsArgs {
             store_password: std::env::var_os("WEIR_STORE_PASSWORD"),
             store_sentinel_password: std::env::var_os("WEIR_STORE_SENTINEL_PASSWORD"),
             store_prefix: self.store_prefix,
+            store_deadline: self.store_deadline,
             store_ca: self.store_ca,
             store_cert: self.store_cert,
             store_key: self.store_key,

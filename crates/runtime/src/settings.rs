@@ -29,6 +29,8 @@ pub struct RawSettings {
     pub store_sentinel_password: Option<OsString>,
     /// What the names of all keys on a server begin with.
     pub store_prefix: String,
+    /// How long a decision may take on a server, with its unit: `10ms`.
+    pub store_deadline: String,
     /// A file with the certificate of the authority that signed the servers'.
     pub store_ca: Option<PathBuf>,
     /// A file with our certificate for the servers.
@@ -245,6 +247,7 @@ mod tests {
             store_password: None,
             store_sentinel_password: None,
             store_prefix: "weir:".into(),
+            store_deadline: "10ms".into(),
             store_ca: None,
             store_cert: None,
             store_key: None,
@@ -292,6 +295,20 @@ mod tests {
             let error = settings.settle().unwrap_err().to_string();
             assert!(error.starts_with("--store") && !error.contains("hunter2"), "{error}");
         }
+        for wrong in ["0ms", "-1s", "11s", "10", "10 ms", "", "1e3ms", "99999999999999999999s"] {
+            let mut settings = raw();
+            settings.store_deadline = wrong.into();
+            let error = settings.settle().unwrap_err().to_string();
+            assert!(error.starts_with("--store-deadline") && error.contains("1ms to 10s"), "{error}");
+        }
+        let certificate = |s: &mut RawSettings| {
+            (s.store, s.store_cert) = ("rediss://h".into(), Some("Cargo.toml".into()));
+        };
+        assert!(error(certificate).contains("give --store-key too"));
+        let authority = |s: &mut RawSettings| {
+            (s.store, s.store_ca) = ("rediss://h".into(), Some("nowhere.pem".into()));
+        };
+        assert!(error(authority).starts_with("--store-ca nowhere.pem"));
         assert!(error(|s| (s.store, s.store_prefix) = ("redis://h".into(), "a{".into())).contains("prefix"));
         assert_eq!(
             error(|s| s.http = "8080".into()),

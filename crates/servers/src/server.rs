@@ -78,7 +78,11 @@ const SHELL: &str = r#"
 impl Server {
     /// Starts a server with these further arguments and waits until it takes connections.
     pub fn start(kind: Kind, arguments: &[&str]) -> Self {
-        let port = free_port();
+        Self::start_at(kind, free_port(), arguments)
+    }
+
+    /// The same at this port, where one was before.
+    pub fn start_at(kind: Kind, port: u16, arguments: &[&str]) -> Self {
         let own = ["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"];
         Self::run(kind, port, "", &[&own, arguments].concat())
     }

@@ -10,9 +10,11 @@
 //! doubles; quotas are settled for [`weir_core::Precision::Double`].
 
 mod batcher;
+mod breaker;
 mod call;
 mod denials;
 mod link;
+mod lot;
 mod micros;
 mod packed;
 mod reply;
@@ -29,9 +31,11 @@ pub use settings::{RedisSettings, RedisUrlError};
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ::redis::{ErrorKind, RedisError, ServerErrorKind};
 use thiserror::Error;
+use tokio::time::timeout;
 use weir_core::{Answer, Answers, Batch, KeySecret, Operation, Rule, Store};
 
 use crate::clock::{Clock, SystemClock};
@@ -72,6 +76,8 @@ pub struct RedisStore {
     lanes: Arc<[Batcher]>,
     /// Where one call decides a whole request, and so no refusal rests on what another has charged for a moment.
     denials: Option<Arc<Denials>>,
+    /// How long an answer may take.
+    deadline: Duration,
 }
 
 impl RedisStore {
@@ -139,15 +145,27 @@ impl RedisStore {
             }
         };
         let fingerprint = secret::fingerprint(&secret);
+        let deadline = settings.deadline();
         let denials = (prefixes.len() == 1).then(|| {
             let here = clock.clone().unwrap_or_else(|| Arc::new(SystemClock::new()));
             Arc::new(Denials::new(here))
         });
         let lane = |(prefix, name)| {
             let shared = SharedSecret { name, text: text.clone(), fingerprint: fingerprint.clone() };
-            Batcher::start(Sender::new(link.clone(), at(), prefix, shared, clock.clone(), denials.clone()))
+            let (clock, denials) = (clock.clone(), denials.clone());
+            Batcher::start(Sender::new(link.clone(), at(), prefix, shared, clock, denials, deadline))
         };
-        Ok((Self { lanes: prefixes.into_iter().zip(names).map(lane).collect(), denials }, secret))
+        Ok((Self { lanes: prefixes.into_iter().zip(names).map(lane).collect(), denials, deadline }, secret))
+    }
+
+    async fn ask(&self, batch: Batch) -> Answers {
+        if let Some(lane) = self.only_lane(batch.operations()) {
+            return lane.apply(batch).await;
+        }
+        let (lanes, count) = (self.lanes.clone(), batch.operations().len());
+        // On a task of its own, since a caller who goes away must leave nothing half charged.
+        let spread = tokio::spawn(async move { spread::apply(&lanes, batch).await });
+        spread.await.unwrap_or_else(|_| unavailable(count, true))
     }
 
     /// The one lane that all of these operations are on, if there is one.
@@ -195,13 +213,9 @@ impl fmt::Debug for RedisStore {
 
 impl Store for RedisStore {
     async fn apply(&self, batch: Batch) -> Answers {
-        if let Some(lane) = self.only_lane(batch.operations()) {
-            return lane.apply(batch).await;
-        }
-        let (lanes, count) = (self.lanes.clone(), batch.operations().len());
-        // On a task of its own, since a caller who goes away must leave nothing half charged.
-        let spread = tokio::spawn(async move { spread::apply(&lanes, batch).await });
-        spread.await.unwrap_or_else(|_| unavailable(count, true))
+        let count = batch.operations().len();
+        let answers = timeout(self.deadline, self.ask(batch)).await;
+        answers.unwrap_or_else(|_| unavailable(count, true))
     }
 
     async fn apply_one(&self, operation: Operation) -> Answer {

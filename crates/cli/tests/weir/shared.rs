@@ -13,16 +13,21 @@ use super::{file, weir};
 
 const BODY: &str = r#"{"attributes":{"user":"ada"}}"#;
 
-/// Nodes that count on servers under a prefix of their own.
+/// Nodes that count on servers under a prefix of their own. They are given time, since the machine may be busy.
 fn nodes<const N: usize>(url: &str, prefix: &str, policies: &str) -> [Node; N] {
-    [(); N].map(|()| Node::start(&[policies, "--store", url, "--store-prefix", prefix]))
+    [(); N].map(|()| {
+        Node::start(&[policies, "--store", url, "--store-prefix", prefix, "--store-deadline", "10s"])
+    })
 }
 
 /// The same with wall clocks that are hours apart.
 fn nodes_of_different_times(url: &str, prefix: &str, policies: &str) -> Vec<Node> {
     let start = |shift: &&str| {
         let clock = [("LD_PRELOAD", faketime()), ("FAKETIME", shift), ("FAKETIME_DONT_FAKE_MONOTONIC", "1")];
-        Node::start_with(&clock, &[policies, "--store", url, "--store-prefix", prefix])
+        Node::start_with(
+            &clock,
+            &[policies, "--store", url, "--store-prefix", prefix, "--store-deadline", "10s"],
+        )
     };
     ["+0", "+1s", "-1s", "+90m", "-7h", "+12d"].iter().map(start).collect()
 }

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use weir_core::Precision;
 use weir_store::RedisSettings;
@@ -36,6 +37,7 @@ const STORES: &str = "a store is `memory:`, or a server such as `redis://localho
 
 impl RawSettings {
     pub(super) fn store(&self) -> Result<StoreSetting, SettingsError> {
+        let deadline = deadline(&self.store_deadline)?;
         if StoreSetting::precision(&self.store)? == Precision::Integer {
             return Ok(StoreSetting::Memory);
         }
@@ -74,8 +76,17 @@ impl RawSettings {
             let why = "a prefix has at least one character, and none of { } * ? [";
             return Err(refuse("store-prefix", &self.store_prefix, why));
         }
-        Ok(StoreSetting::Redis(Box::new(redis.with_prefix(&self.store_prefix))))
+        Ok(StoreSetting::Redis(Box::new(redis.with_prefix(&self.store_prefix).with_deadline(deadline))))
     }
+}
+
+/// A millisecond to ten seconds: with less no server answers, and for longer nobody waits.
+fn deadline(text: &str) -> Result<Duration, SettingsError> {
+    let number = |unit: &str| text.strip_suffix(unit)?.parse::<u64>().ok();
+    let millis = number("ms").or_else(|| number("s")?.checked_mul(1_000));
+    let problem = "a deadline from 1ms to 10s is expected";
+    let millis = millis.filter(|millis| (1..=10_000).contains(millis));
+    millis.map(Duration::from_millis).ok_or_else(|| refuse("store-deadline", text, problem))
 }
 
 /// The URL without what stands before an `@`: there may be a password in it.

@@ -24,14 +24,18 @@ struct Waiting {
 
 /// The queue before a store.
 #[derive(Clone)]
-pub(super) struct Batcher(mpsc::Sender<Waiting>);
+pub(super) struct Batcher {
+    queue: mpsc::Sender<Waiting>,
+    sender: Arc<Sender>,
+}
 
 impl Batcher {
     /// Starts sending; ends when the last clone is gone and the queue is empty.
     pub(super) fn start(sender: Sender) -> Self {
         let (queue, waiting) = mpsc::channel(WAITING_MAX);
-        tokio::spawn(run(Arc::new(sender), waiting));
-        Self(queue)
+        let sender = Arc::new(sender);
+        tokio::spawn(run(sender.clone(), waiting));
+        Self { queue, sender }
     }
 
     /// The answers to a batch, in order. A caller who goes away takes nothing back: what was sent is decided.
@@ -39,11 +43,14 @@ impl Batcher {
         self.ask(batch).await.answers().await
     }
 
-    /// Puts a batch in the queue.
+    /// Puts a batch in the queue, unless nothing would come of it.
     pub(super) async fn ask(&self, batch: Batch) -> Asked {
         let count = batch.operations().len();
+        if self.sender.refuses() {
+            return Asked { count, answers: None };
+        }
         let (to, answers) = oneshot::channel();
-        let is_queued = self.0.send(Waiting { batch, to }).await.is_ok();
+        let is_queued = self.queue.send(Waiting { batch, to }).await.is_ok();
         Asked { count, answers: is_queued.then_some(answers) }
     }
 }
@@ -72,10 +79,17 @@ async fn run(sender: Arc<Sender>, mut waiting: mpsc::Receiver<Waiting>) {
             None => waiting.recv().await,
         };
         let Some(first) = first else { return };
+        if first.to.is_closed() {
+            // Whoever gave up is not charged.
+            continue;
+        }
         let mut batch = first.batch;
         let mut callers = vec![Caller { count: batch.operations().len(), to: first.to }];
         while let Ok(more) = waiting.try_recv() {
             let count = more.batch.operations().len();
+            if more.to.is_closed() {
+                continue;
+            }
             if batch.operations().len() + count > OPERATIONS_MAX {
                 next = Some(more);
                 break;

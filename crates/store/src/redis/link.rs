@@ -1,6 +1,7 @@
 //! The way to the servers, which comes back by itself, and the script on it.
 
 mod cluster;
+mod kept;
 mod primary;
 
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use ::redis::{Cmd, ErrorKind, RedisError, ServerErrorKind, Value, cmd};
 use super::script;
 use super::settings::{RedisSettings, Shape};
 use cluster::Cluster;
+use kept::Kept;
 use primary::Primary;
 
 /// How long a connection may take to be made.
@@ -23,9 +25,12 @@ const PAUSES: [Duration; 3] = [Duration::ZERO, Duration::from_millis(5), Duratio
 
 /// The connections that are shared by all calls. Clones share them.
 #[derive(Clone)]
-pub(super) enum Link {
-    Primary(Arc<Primary>),
-    Cluster(Cluster),
+pub(super) struct Link(Servers);
+
+#[derive(Clone)]
+enum Servers {
+    Primary(Arc<Kept<Primary>>),
+    Cluster(Arc<Kept<Cluster>>),
 }
 
 impl Link {
@@ -34,10 +39,12 @@ impl Link {
             // One that the program chose before stays.
             let _chosen = rustls::crypto::ring::default_provider().install_default();
         }
-        match settings.shape() {
-            Shape::Cluster => Ok(Self::Cluster(Cluster::to(settings).await?)),
-            Shape::Server | Shape::Sentinel(_) => Ok(Self::Primary(Arc::new(Primary::to(settings).await?))),
-        }
+        Ok(Self(match settings.shape() {
+            Shape::Cluster => Servers::Cluster(Arc::new(Kept::new(Cluster::of(settings)?).await?)),
+            Shape::Server | Shape::Sentinel(_) => {
+                Servers::Primary(Arc::new(Kept::new(Primary::of(settings)?).await?))
+            }
+        }))
     }
 
     /// Calls the script by its name, and by its text where the server does not know it.
@@ -79,11 +86,32 @@ impl Link {
     }
 
     async fn query_once(&self, command: &Cmd) -> Result<Value, RedisError> {
-        match self {
-            Self::Primary(primary) => primary.query(command).await,
-            Self::Cluster(cluster) => cluster.query(command).await,
+        match &self.0 {
+            Servers::Primary(primary) => {
+                let reply = command.query_async(&mut primary.get()).await;
+                if reply.as_ref().is_err_and(is_lost) {
+                    primary.is_lost();
+                }
+                reply
+            }
+            // It makes lost connections anew by itself.
+            Servers::Cluster(cluster) => cluster::query(cluster.get(), command).await,
         }
     }
+
+    /// Has the connections made anew: nothing comes back on these, and another server may have taken over.
+    pub(super) fn is_silent(&self) {
+        match &self.0 {
+            Servers::Primary(primary) => primary.is_lost(),
+            Servers::Cluster(cluster) => cluster.is_lost(),
+        }
+    }
+}
+
+/// Whether a connection is good for nothing any more, or leads to a replica.
+fn is_lost(error: &RedisError) -> bool {
+    use ServerErrorKind::{MasterDown, ReadOnly};
+    error.is_unrecoverable_error() || matches!(error.kind(), ErrorKind::Server(MasterDown | ReadOnly))
 }
 
 fn is_no_script(error: &RedisError) -> bool {

@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::time::Duration;
 
 use ::redis::RedisError;
+use tokio::time::timeout;
 use weir_core::{Answer, Answers, Batch, Key, Timestamp};
 
+use super::breaker::{Breaker, May, Turn};
 use super::call::Call;
 use super::denials::Denials;
 use super::link::{Link, may_have_run};
+use super::lot::lot;
 use super::reply::{Reply, SecretStands, Trouble};
 use super::secret;
 use crate::clock::{Clock, SystemClock};
@@ -38,8 +42,9 @@ pub(super) struct Sender {
     system: SystemClock,
     /// How far the server's clock was ahead of that when it last answered, in nanoseconds.
     ahead: AtomicI64,
-    /// The last call failed, and it was logged.
-    is_failing: AtomicBool,
+    /// How long an answer may take.
+    deadline: Duration,
+    breaker: Breaker,
     /// A key holds what is not ours, and it was logged.
     is_disturbed: AtomicBool,
     /// Another secret is in use, and it was logged.
@@ -54,6 +59,7 @@ impl Sender {
         secret: SharedSecret,
         clock: Option<Arc<dyn Clock>>,
         denials: Option<Arc<Denials>>,
+        deadline: Duration,
     ) -> Self {
         Self {
             link,
@@ -64,15 +70,28 @@ impl Sender {
             denials,
             system: SystemClock::new(),
             ahead: AtomicI64::new(0),
-            is_failing: AtomicBool::new(false),
+            deadline,
+            breaker: Breaker::new(),
             is_disturbed: AtomicBool::new(false),
             is_foreign: AtomicBool::new(false),
         }
     }
 
-    /// The answers to a batch, in order.
+    /// Whether nothing would come of a call now.
+    pub(super) fn refuses(&self) -> bool {
+        self.breaker.refuses(self.system.now())
+    }
+
+    /// The answers to a batch, in order; that there is none where the store is not to be asked.
     pub(super) async fn send(&self, batch: Batch) -> Answers {
-        let (mut answers, troubles) = self.send_once(&batch).await;
+        match self.breaker.may_call(self.system.now()) {
+            May::Not => unavailable(batch.operations().len(), false),
+            may => self.send_guarded(&batch, may).await,
+        }
+    }
+
+    async fn send_guarded(&self, batch: &Batch, may: May) -> Answers {
+        let (mut answers, troubles) = self.send_once(batch, may).await;
         let is_beyond = |trouble: &Option<Trouble>| *trouble == Some(Trouble::BeyondEdges);
         if !troubles.iter().any(is_beyond) {
             return answers;
@@ -81,7 +100,7 @@ impl Sender {
         let groups = || batch.groups().zip(&troubles);
         let beyond = groups().filter(|(_, trouble)| is_beyond(trouble));
         let again: Batch = beyond.map(|(group, _)| group.iter().copied()).collect();
-        let (mut later, _) = self.send_once(&again).await;
+        let (mut later, _) = self.send_once(&again, May::Call).await;
         let (mut answers, mut later) = (answers.drain(), later.drain());
         let mut all = Answers::new();
         for (group, trouble) in groups() {
@@ -94,14 +113,17 @@ impl Sender {
         all
     }
 
-    async fn send_once(&self, batch: &Batch) -> (Answers, Vec<Option<Trouble>>) {
+    async fn send_once(&self, batch: &Batch, may: May) -> (Answers, Vec<Option<Trouble>>) {
         let clock = self.clock.as_ref().map(|clock| clock.now());
         let call = Call::of(batch, clock, clock.unwrap_or_else(|| self.about_now()));
         let names = call.keys.iter().map(|key| self.name(*key)).chain([self.secret.name.clone()]);
         let names: Vec<Vec<u8>> = names.collect();
-        let reply = self.link.eval(&names, &call.numbers, &self.secret.fingerprint).await;
-        let reply = reply.and_then(Reply::read);
-        self.note(reply.as_ref().err());
+        let calling = self.link.eval(&names, &call.numbers, &self.secret.fingerprint);
+        let reply = match timeout(self.deadline, calling).await {
+            Ok(reply) => reply.and_then(Reply::read),
+            Err(_) => Err(RedisError::from(std::io::Error::from(std::io::ErrorKind::TimedOut))),
+        };
+        self.note(reply.as_ref().err(), may);
         match reply {
             Ok(reply) => {
                 self.learn_the_time(reply.now);
@@ -144,14 +166,19 @@ impl Sender {
         self.ahead.store(ahead, Ordering::Relaxed);
     }
 
-    /// Logs when it begins to fail and when it ends, and nothing for each call.
-    fn note(&self, error: Option<&RedisError>) {
-        let was_failing = self.is_failing.swap(error.is_some(), Ordering::Relaxed);
-        match error {
-            Some(error) if !was_failing => {
-                tracing::error!(store = self.at, keys = self.prefix, "the store does not answer: {error}");
-            }
-            None if was_failing => {
+    /// Logs when it is not asked any more and when it is again, and nothing for each call.
+    fn note(&self, error: Option<&RedisError>, may: May) {
+        let turn = self.breaker.note(may, error.is_some(), self.system.now(), lot());
+        if error.is_some_and(RedisError::is_timeout) && (may == May::Probe || turn == Some(Turn::Opened)) {
+            self.link.is_silent();
+        }
+        match (turn, error) {
+            (Some(Turn::Opened), Some(error)) => tracing::error!(
+                store = self.at,
+                keys = self.prefix,
+                "the store does not answer, and is asked now and then: {error}"
+            ),
+            (Some(Turn::Closed), _) => {
                 tracing::info!(store = self.at, keys = self.prefix, "the store answers again");
             }
             _ => {}

@@ -1,6 +1,7 @@
 //! Where a Redis is, and how its keys are named: as a URL says it, settled.
 
 use std::fmt;
+use std::time::Duration;
 
 use ::redis::io::tcp::TcpSettings;
 use ::redis::{
@@ -22,6 +23,7 @@ pub struct RedisSettings {
     sentinel_password: Option<String>,
     certificates: Option<TlsCertificates>,
     prefix: String,
+    deadline: Duration,
 }
 
 /// How servers stand together.
@@ -47,6 +49,8 @@ const SENTINEL_PORT: u16 = 26_379;
 impl RedisSettings {
     /// What the names of all keys begin with, unless it is said otherwise.
     pub const PREFIX: &str = "weir:";
+    /// How long a decision may take, unless it is said otherwise: ten times what a store in the same place takes.
+    pub const DEADLINE: Duration = Duration::from_millis(10);
 
     /// Whether a URL names a Redis or Valkey by its scheme, whatever else may be wrong with it.
     pub fn is_meant(url: &str) -> bool {
@@ -103,13 +107,20 @@ impl RedisSettings {
             own = one.redis_settings().clone();
         }
         let prefix = Self::PREFIX.to_owned();
-        Ok(Self { shape, places, own, sentinel_password: None, certificates: None, prefix })
+        let (sentinel_password, certificates, deadline) = (None, None, Self::DEADLINE);
+        Ok(Self { shape, places, own, sentinel_password, certificates, prefix, deadline })
     }
 
     /// Names all keys with this at the beginning. Two deployments that share a server and a secret have one each.
     #[must_use]
     pub fn with_prefix(self, prefix: impl Into<String>) -> Self {
         Self { prefix: prefix.into(), ..self }
+    }
+
+    /// Gives up a decision after so long; policies then answer by `on_store_failure`.
+    #[must_use]
+    pub fn with_deadline(self, deadline: Duration) -> Self {
+        Self { deadline, ..self }
     }
 
     /// Whether there is a password.
@@ -158,6 +169,10 @@ impl RedisSettings {
         }
         let client_tls = own.map(|(client_cert, client_key)| ClientTlsConfig { client_cert, client_key });
         Ok(Self { certificates: Some(TlsCertificates { client_tls, root_cert: authority }), ..self })
+    }
+
+    pub(super) fn deadline(&self) -> Duration {
+        self.deadline
     }
 
     pub(super) fn is_tls(&self) -> bool {

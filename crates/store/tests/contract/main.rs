@@ -17,6 +17,7 @@ mod races;
 
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use weir_core::{
     Algorithm, Answer, Batch, Decision, Key, KeyBuilder, KeySecret, Op, Operation, Outcome, PolicyId,
@@ -114,6 +115,7 @@ impl<const CLUSTER: bool, const VALKEY: bool> Fixture for Shared<CLUSTER, VALKEY
         static NAMESPACES: AtomicU64 = AtomicU64::new(0);
         let prefix = format!("case-{}:", NAMESPACES.fetch_add(1, Ordering::Relaxed));
         let settings = RedisSettings::parse(&Self::place().0).unwrap().with_prefix(&prefix);
+        let settings = settings.with_deadline(Duration::from_secs(10));
         let clock = ManualClock::at(now);
         let (store, _) =
             RedisStore::with_clock(&settings, &OwnSecret::Drawn([7; 16]), clock.clone()).await.unwrap();

@@ -12,19 +12,24 @@ mod batches;
 mod cases;
 mod denials;
 mod differential;
+mod sick;
 mod tls;
 mod topologies;
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use proptest::prelude::Rng as _;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 use weir_servers::Kind;
 use weir_store::RedisSettings;
 
+/// Tests of what is decided are given time, on machines that are busy with others.
+const DEADLINE: Duration = Duration::from_secs(10);
+
 fn settings(url: &str, prefix: &str) -> RedisSettings {
-    RedisSettings::parse(url).unwrap().with_prefix(prefix)
+    RedisSettings::parse(url).unwrap().with_prefix(prefix).with_deadline(DEADLINE)
 }
 
 /// A prefix that no other test has.

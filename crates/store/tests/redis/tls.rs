@@ -51,6 +51,7 @@ fn a_server_over_tls_is_believed_by_its_authority_alone() {
     let pem = |text: &str| Some(text.as_bytes().to_vec());
     let own = |(certificate, key): (String, String)| Some((certificate.into_bytes(), key.into_bytes()));
     let settings = RedisSettings::parse(&format!("rediss://127.0.0.1:{}", server.port)).unwrap();
+    let settings = settings.with_deadline(crate::DEADLINE);
     block_on(async {
         let connect = async |authority, own| {
             let settings = settings.clone().with_certificates(authority, own);

@@ -6,15 +6,15 @@ use ::redis::cluster_async::ClusterConnection;
 use ::redis::cluster_routing::SingleNodeRoutingInfo;
 use ::redis::{Cmd, ConnectionInfo, ErrorKind, RedisError, ServerErrorKind, Value, cmd};
 
+use super::kept::Dial;
 use super::{CONNECT_TIMEOUT, RESPONSE_TIMEOUT};
 use crate::redis::settings::{RedisSettings, tcp};
 
-/// Connections to all primaries. Clones share them.
-#[derive(Clone)]
-pub(in super::super) struct Cluster(ClusterConnection);
+/// Some nodes of a cluster, by which the others are found.
+pub(super) struct Cluster(ClusterClient);
 
 impl Cluster {
-    pub(super) async fn to(settings: &RedisSettings) -> Result<Self, RedisError> {
+    pub(super) fn of(settings: &RedisSettings) -> Result<Self, RedisError> {
         let nodes: Vec<ConnectionInfo> = settings.connections().collect::<Result<_, _>>()?;
         let mut builder = ClusterClient::builder(nodes)
             .retries(0)
@@ -24,25 +24,32 @@ impl Cluster {
         if let Some(certificates) = settings.certificates() {
             builder = builder.certs(certificates.clone());
         }
-        Ok(Self(builder.build()?.get_async_connection().await?))
+        Ok(Self(builder.build()?))
     }
+}
 
-    /// Asks the server that has the slot of the command's keys, and the one that it is on its way to.
-    pub(super) async fn query(&self, command: &Cmd) -> Result<Value, RedisError> {
-        let mut connection = self.0.clone();
-        let reply: Result<Value, RedisError> = command.query_async(&mut connection).await;
-        let Err(error) = &reply else { return reply };
-        if error.kind() != ErrorKind::Server(ServerErrorKind::Ask) {
-            return reply;
-        }
-        let place = error.redirect_node().and_then(|(place, _)| place.rsplit_once(':'));
-        let Some((host, Ok(port))) = place.map(|(host, port)| (host.to_owned(), port.parse())) else {
-            return reply;
-        };
-        let mut pipeline = ::redis::pipe();
-        pipeline.add_command(cmd("ASKING")).ignore().add_command(command.clone());
-        let there = SingleNodeRoutingInfo::ByAddress { host, port };
-        let mut values = connection.route_pipeline(pipeline, 0, 2, there).await?;
-        values.pop().map_or(reply, Value::extract_error)
+impl Dial for Cluster {
+    type Connection = ClusterConnection;
+
+    async fn dial(&self) -> Result<ClusterConnection, RedisError> {
+        self.0.get_async_connection().await
     }
+}
+
+/// Asks the server that has the slot of the command's keys, and the one that it is on its way to.
+pub(super) async fn query(mut connection: ClusterConnection, command: &Cmd) -> Result<Value, RedisError> {
+    let reply: Result<Value, RedisError> = command.query_async(&mut connection).await;
+    let Err(error) = &reply else { return reply };
+    if error.kind() != ErrorKind::Server(ServerErrorKind::Ask) {
+        return reply;
+    }
+    let place = error.redirect_node().and_then(|(place, _)| place.rsplit_once(':'));
+    let Some((host, Ok(port))) = place.map(|(host, port)| (host.to_owned(), port.parse())) else {
+        return reply;
+    };
+    let mut pipeline = ::redis::pipe();
+    pipeline.add_command(cmd("ASKING")).ignore().add_command(command.clone());
+    let there = SingleNodeRoutingInfo::ByAddress { host, port };
+    let mut values = connection.route_pipeline(pipeline, 0, 2, there).await?;
+    values.pop().map_or(reply, Value::extract_error)
 }

@@ -1,0 +1,129 @@
+//! A store that is sick: answers come in time, little is asked of it, and it counts again soon after it is well.
+
+use std::time::{Duration, Instant};
+
+use redis::cmd;
+use weir_core::{Algorithm, Answer, Op, Outcome, Rule, Span};
+use weir_servers::{Kind, Server};
+use weir_store::{RedisSettings, RedisStore};
+
+use crate::block_on;
+use crate::cases::{OWN, admitted, ask, rule};
+
+/// What the issue allows above the deadline, and what this machine may add when it is busy with others.
+const ALLOWED: Duration = Duration::from_millis(50);
+/// A store is asked again at least so often.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+async fn store(server: &Server) -> RedisStore {
+    let settings = RedisSettings::parse(&server.url()).unwrap().with_prefix("sick:");
+    RedisStore::connect(&settings, &OWN).await.unwrap().0
+}
+
+fn ten() -> Rule {
+    rule(Algorithm::FixedWindow, 10, Span::from_secs(864_000_000))
+}
+
+/// How long the store took to say that it does not know.
+async fn refused(store: &RedisStore) -> Duration {
+    let started = Instant::now();
+    let answer = ask(store, "k", ten(), Op::Take(1)).await;
+    assert!(matches!(answer, Answer::Unavailable { .. }), "{answer:?}");
+    started.elapsed()
+}
+
+/// Asks without a charge until the store answers, and returns how long that took.
+async fn until_it_answers(store: &RedisStore) -> Duration {
+    let started = Instant::now();
+    while let Answer::Unavailable { .. } = ask(store, "k", ten(), Op::Peek(1)).await {
+        assert!(started.elapsed() < 10 * PATIENCE, "it never answered");
+        tokio::task::yield_now().await;
+    }
+    started.elapsed()
+}
+
+#[test]
+fn r07_a_store_that_hangs_is_not_waited_for() {
+    for kind in Kind::ALL.into_iter().filter(|kind| kind.is_wanted()) {
+        let server = Server::start(kind, &[]);
+        block_on(async {
+            let store = store(&server).await;
+            assert_eq!(admitted(&store, "k", ten(), 4).await, 4);
+            server.signal("STOP");
+            let mut waits = Vec::new();
+            for _ in 0..100 {
+                waits.push(refused(&store).await);
+            }
+            let slow = waits.iter().filter(|wait| **wait > RedisSettings::DEADLINE / 2).count();
+            assert!(slow <= 12, "after a few failures nobody waits for it: {waits:?}");
+            assert!(waits.iter().all(|wait| *wait < RedisSettings::DEADLINE + ALLOWED), "{waits:?}");
+            server.signal("CONT");
+            let away = until_it_answers(&store).await;
+            assert!(away < PATIENCE, "{away:?}");
+            // The calls that were not answered may have charged: one unit each, five before it was left alone, and
+            // those that tried it since.
+            let left = admitted(&store, "k", ten(), 10).await;
+            assert!(left <= 6, "{left}: what it kept is kept");
+            let text: String = server.query(cmd("INFO").arg("clients"));
+            let line = text.lines().find_map(|line| line.strip_prefix("connected_clients:")).unwrap();
+            let clients: u32 = line.parse().unwrap();
+            assert!(clients <= 4, "{clients} connections: one of ours, one in the making, and the test's");
+        });
+    }
+}
+
+#[test]
+fn r07_a_store_that_is_gone_is_refused_at_once_and_counts_again_when_it_is_back() {
+    for kind in Kind::ALL.into_iter().filter(|kind| kind.is_wanted()) {
+        let server = Server::start(kind, &[]);
+        block_on(async {
+            let store = store(&server).await;
+            assert_eq!(admitted(&store, "k", ten(), 10).await, 10);
+            let port = server.port;
+            server.signal("KILL");
+            for _ in 0..100 {
+                let wait = refused(&store).await;
+                assert!(wait < ALLOWED, "{wait:?}");
+            }
+            drop(server);
+            let server = Server::start_at(kind, port, &[]);
+            let away = until_it_answers(&store).await;
+            assert!(away < PATIENCE, "{away:?}");
+            // It kept nothing, and is told the secret again; from then on it counts as before.
+            assert_eq!(admitted(&store, "k", ten(), 11).await, 10);
+            let secret: Option<String> = server.query(cmd("GET").arg("sick:secret"));
+            assert!(secret.is_some());
+        });
+    }
+}
+
+#[test]
+fn who_gave_up_is_not_charged_later() {
+    if !Kind::Redis.is_wanted() {
+        return;
+    }
+    let server = Server::start(Kind::Redis, &[]);
+    block_on(async {
+        let store = store(&server).await;
+        let thousand = rule(Algorithm::FixedWindow, 1_000, Span::from_secs(864_000_000));
+        assert_eq!(admitted(&store, "k", thousand, 1).await, 1);
+        server.signal("STOP");
+        let asked: Vec<_> = (0..900)
+            .map(|_| {
+                let store = store.clone();
+                tokio::spawn(async move { ask(&store, "k", thousand, Op::Take(1)).await })
+            })
+            .collect();
+        for answer in asked {
+            assert!(matches!(answer.await.unwrap(), Answer::Unavailable { .. }));
+        }
+        server.signal("CONT");
+        until_it_answers(&store).await;
+        let Answer::Decided { decision, .. } = ask(&store, "k", thousand, Op::Peek(0)).await else {
+            panic!("it answers again")
+        };
+        // Two calls of 128 were on their way, and a probe; all others waited in the queue and were left out.
+        assert_eq!(decision.outcome, Outcome::Allow);
+        assert!(decision.remaining >= 999 - 4 * 128, "{} are left", decision.remaining);
+    });
+}
