@@ -56,7 +56,7 @@ fn post(path: &str, body: &[u8]) -> Reply {
     let policies: &Arc<PolicySet> = &POLICIES;
     let store = support::store();
     let gauge = store.clone();
-    let telemetry = Telemetry::new(policies, move || Some(gauge.stats()));
+    let telemetry = Telemetry::new(policies, move || Some(gauge.stats()), || None);
     let node = Node::new(Limiter::new(policies.clone(), store.clone()), telemetry, Shutdown::new());
     let settings = HttpSettings { body_max: BODY_MAX, legacy_fields: LegacyFields::On };
     let router = http::router(Arc::new(node), settings);

@@ -48,8 +48,9 @@ pub(crate) fn run(args: ServeArgs) -> Result<ExitCode> {
         Err(error) => return Err(error.into()),
     };
     log_warnings(&loaded, &source.name());
-    let gauge = store.clone();
-    let telemetry = Telemetry::new(&loaded.policies, move || gauge.memory_stats());
+    let (held, asked) = (store.clone(), store.clone());
+    let telemetry =
+        Telemetry::new(&loaded.policies, move || held.memory_stats(), move || asked.server_stats());
     let mut limiter = Limiter::new(loaded.policies, store);
     if settings.admits_unknown_domains {
         limiter = limiter.admitting_unknown_domains();

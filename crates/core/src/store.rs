@@ -21,6 +21,11 @@ pub trait Store: Send + Sync {
     /// Tells which rules are in force from now on, before it is asked by them. A store whose room is limited
     /// reserves some for each of their policies; others need not care.
     fn in_force(&self, _rules: &[Rule]) {}
+
+    /// Why it cannot answer now, or not all of what it is asked: for people. Nothing where it can.
+    fn trouble(&self) -> Option<String> {
+        None
+    }
 }
 
 impl<S: Store> Store for std::sync::Arc<S> {
@@ -34,5 +39,9 @@ impl<S: Store> Store for std::sync::Arc<S> {
 
     fn in_force(&self, rules: &[Rule]) {
         S::in_force(self, rules);
+    }
+
+    fn trouble(&self) -> Option<String> {
+        S::trouble(self)
     }
 }

@@ -23,13 +23,17 @@ pub fn router<S: Store + 'static>(node: Arc<Node<S>>) -> Router {
 }
 
 /// 200 while requests are taken, 503 from the moment that a stop is asked for. Policies that were refused are
-/// told of and change nothing: the node decides by those that it has.
+/// told of and change nothing: the node decides by those that it has. So is a store that does not answer, while
+/// policies answer by `on_store_failure`: other nodes have the same store, so nothing is gained by sending requests
+/// there.
 async fn readyz<S: Store>(State(node): State<Arc<Node<S>>>) -> Response {
     if !node.is_ready() {
         return (StatusCode::SERVICE_UNAVAILABLE, "stopping\n").into_response();
     }
-    let detail = node.refused_policies().map(|why| format!("older policies are in force: {why}\n"));
-    (StatusCode::OK, format!("ready\n{}", detail.unwrap_or_default())).into_response()
+    let policies = node.refused_policies().map(|why| format!("older policies are in force: {why}\n"));
+    let store = node.store_trouble().map(|why| format!("degraded: {why}\n"));
+    let details: String = [policies, store].into_iter().flatten().collect();
+    (StatusCode::OK, format!("ready\n{details}")).into_response()
 }
 
 async fn metrics<S: Store>(State(node): State<Arc<Node<S>>>) -> Response {

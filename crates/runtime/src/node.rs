@@ -88,6 +88,11 @@ impl<S: Store> Node<S> {
         self.refused.load_full()
     }
 
+    /// Why the store cannot answer now; `None` where it can.
+    pub fn store_trouble(&self) -> Option<String> {
+        self.limiter.store().trouble()
+    }
+
     /// The metrics.
     pub fn telemetry(&self) -> &Telemetry {
         &self.telemetry

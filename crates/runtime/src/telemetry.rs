@@ -2,6 +2,7 @@
 //!
 //! Labels are names of policies and closed sets of words; never a key, an address or a user.
 
+mod calls;
 mod held;
 mod per_policy;
 
@@ -15,8 +16,9 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use weir_core::{Layer, PolicySet, Verdict};
-use weir_store::MemoryStats;
+use weir_store::{MemoryStats, ServerStats};
 
+use calls::Calls;
 use held::Held;
 use per_policy::PerPolicy;
 
@@ -63,10 +65,12 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// Metrics for these policies. `stats` is asked at every scrape what the memory of this process holds.
+    /// Metrics for these policies. `stats` and `calls` are asked at every scrape: what the memory of this process
+    /// holds, and what happened to the calls of a server.
     pub fn new(
         policies: &Arc<PolicySet>,
         stats: impl Fn() -> Option<MemoryStats> + Send + Sync + 'static,
+        calls: impl Fn() -> Option<ServerStats> + Send + Sync + 'static,
     ) -> Self {
         let mut registry = Registry::with_prefix("weir");
         let policies = PerPolicy::new(policies, &mut registry);
@@ -79,6 +83,7 @@ impl Telemetry {
         registry.register("unknown_domain", help, unknown_domain.clone());
         registry.register("bad_requests", "Requests that could not be understood", bad_requests.clone());
         registry.register_collector(Box::new(Held::new(stats)));
+        registry.register_collector(Box::new(Calls::new(calls)));
         let (reloads, broken) = (Family::<ReloadLabel, Counter>::default(), Gauge::default());
         for outcome in [ReloadOutcome::Taken, ReloadOutcome::Refused] {
             // A counter that is there from the start can be seen to rise.

@@ -3,7 +3,7 @@
 use weir_core::{Answer, Answers, Batch, Operation, Rule, Store};
 
 use crate::memory::{MemoryStats, MemoryStore};
-use crate::redis::RedisStore;
+use crate::redis::{RedisStore, ServerStats};
 
 /// A store in memory, or one on a server.
 #[derive(Debug)]
@@ -20,6 +20,16 @@ impl AnyStore {
         match self {
             Self::Memory(store) => Some(store.stats()),
             Self::Redis(_) => None,
+        }
+    }
+}
+
+impl AnyStore {
+    /// What happened to calls of a server; nothing of a store in memory.
+    pub fn server_stats(&self) -> Option<ServerStats> {
+        match self {
+            Self::Memory(_) => None,
+            Self::Redis(store) => Some(store.stats()),
         }
     }
 }
@@ -43,6 +53,13 @@ impl Store for AnyStore {
         match self {
             Self::Memory(store) => store.in_force(rules),
             Self::Redis(store) => store.in_force(rules),
+        }
+    }
+
+    fn trouble(&self) -> Option<String> {
+        match self {
+            Self::Memory(store) => store.trouble(),
+            Self::Redis(store) => store.trouble(),
         }
     }
 }

@@ -36,4 +36,4 @@ mod redis;
 pub use any::AnyStore;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use memory::{MemoryLimits, MemoryStats, MemoryStore};
-pub use redis::{OwnSecret, RedisSettings, RedisStore, RedisStoreError, RedisUrlError};
+pub use redis::{OwnSecret, RedisSettings, RedisStore, RedisStoreError, RedisUrlError, ServerStats};

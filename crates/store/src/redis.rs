@@ -24,14 +24,15 @@ mod sender;
 mod settings;
 mod spread;
 mod tags;
+mod tally;
 mod value;
 
 pub use secret::OwnSecret;
 pub use settings::{RedisSettings, RedisUrlError};
+pub use tally::ServerStats;
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use ::redis::{ErrorKind, RedisError, ServerErrorKind};
 use thiserror::Error;
@@ -43,9 +44,10 @@ use batcher::Batcher;
 use denials::Denials;
 use link::Link;
 use secret::Agreed;
-use sender::{Sender, SharedSecret, unavailable};
+use sender::{Common, Sender, SharedSecret, unavailable};
 use settings::Shape;
 use tags::lane;
+use tally::{Tally, add};
 
 /// Why there is no store.
 #[derive(Debug, Error)]
@@ -74,10 +76,7 @@ pub enum RedisStoreError {
 pub struct RedisStore {
     /// Each with keys that one call can decide about: all keys of a server, or those of a tag of a cluster.
     lanes: Arc<[Batcher]>,
-    /// Where one call decides a whole request, and so no refusal rests on what another has charged for a moment.
-    denials: Option<Arc<Denials>>,
-    /// How long an answer may take.
-    deadline: Duration,
+    common: Arc<Common>,
 }
 
 impl RedisStore {
@@ -145,17 +144,25 @@ impl RedisStore {
             }
         };
         let fingerprint = secret::fingerprint(&secret);
-        let deadline = settings.deadline();
+        // Where one call decides a whole request, no refusal rests on what another has charged for a moment.
         let denials = (prefixes.len() == 1).then(|| {
             let here = clock.clone().unwrap_or_else(|| Arc::new(SystemClock::new()));
-            Arc::new(Denials::new(here))
+            Denials::new(here)
         });
+        let (at, deadline, tally) = (at(), settings.deadline(), Tally::default());
+        let common = Arc::new(Common { link, at, clock, denials, deadline, tally });
         let lane = |(prefix, name)| {
             let shared = SharedSecret { name, text: text.clone(), fingerprint: fingerprint.clone() };
-            let (clock, denials) = (clock.clone(), denials.clone());
-            Batcher::start(Sender::new(link.clone(), at(), prefix, shared, clock, denials, deadline))
+            Batcher::start(Sender::new(common.clone(), prefix, shared))
         };
-        Ok((Self { lanes: prefixes.into_iter().zip(names).map(lane).collect(), denials, deadline }, secret))
+        let lanes = prefixes.into_iter().zip(names).map(lane).collect();
+        Ok((Self { lanes, common }, secret))
+    }
+
+    /// What happened so far.
+    pub fn stats(&self) -> ServerStats {
+        let open = self.lanes.iter().filter_map(Batcher::trouble).count();
+        self.common.tally.stats(self.lanes.len(), open)
     }
 
     async fn ask(&self, batch: Batch) -> Answers {
@@ -214,20 +221,33 @@ impl fmt::Debug for RedisStore {
 impl Store for RedisStore {
     async fn apply(&self, batch: Batch) -> Answers {
         let count = batch.operations().len();
-        let answers = timeout(self.deadline, self.ask(batch)).await;
-        answers.unwrap_or_else(|_| unavailable(count, true))
+        let answers = timeout(self.common.deadline, self.ask(batch)).await;
+        answers.unwrap_or_else(|_| {
+            add(&self.common.tally.given_up);
+            unavailable(count, true)
+        })
     }
 
     async fn apply_one(&self, operation: Operation) -> Answer {
-        if let Some(known) = self.denials.as_ref().and_then(|denials| denials.answer(&operation)) {
+        if let Some(known) = self.common.denials.as_ref().and_then(|denials| denials.answer(&operation)) {
+            add(&self.common.tally.known);
             return known;
         }
         let answer = self.apply([[operation]].into_iter().collect()).await.pop();
         answer.unwrap_or(Answer::Unavailable { sent: true })
     }
 
+    fn trouble(&self) -> Option<String> {
+        let mut troubles = self.lanes.iter().filter_map(Batcher::trouble);
+        let first = troubles.next()?;
+        let (lanes, open) = (self.lanes.len(), 1 + troubles.count());
+        let part =
+            if lanes == 1 { String::new() } else { format!(" for {open} of {lanes} parts of the keys") };
+        Some(format!("the store does not answer{part}: {first}"))
+    }
+
     fn in_force(&self, _: &[Rule]) {
-        if let Some(denials) = &self.denials {
+        if let Some(denials) = &self.common.denials {
             denials.clear();
         }
     }

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Barrier, OnceLock};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 use weir_servers::{Cluster, Kind, Server};
 
-use super::node::{Node, post};
+use super::node::{Node, get, post};
 use super::{file, weir};
 
 const BODY: &str = r#"{"attributes":{"user":"ada"}}"#;
@@ -195,4 +195,58 @@ fn a_password_is_taken_from_the_environment_and_from_no_argument() {
     let plain = format!("redis://127.0.0.1:{}", locked.port);
     let node = Node::start_with(&[("WEIR_STORE_PASSWORD", "hunter2")], &[&policies, "--store", &plain]);
     assert_eq!(node.check(BODY).0, 200);
+}
+
+#[test]
+fn r08_each_policy_answers_by_its_own_posture_while_the_store_is_away() {
+    if !Kind::Redis.is_wanted() {
+        return;
+    }
+    let server = Server::start(Kind::Redis, &[]);
+    let text = "
+domain: d
+policies:
+  - { name: guarded, key: [user], when: { path: /pay }, quota: 3/100d, on_store_failure: closed }
+  - { name: served, key: [user], when: { path: /read }, quota: 3/100d, on_store_failure: open }
+";
+    let policies = file("postures.yaml", text);
+    let node = Node::start(&[&policies, "--store", &server.url(), "--store-deadline", "100ms"]);
+    let ask = |path: &str| {
+        post(node.http, "/v1/check", &format!(r#"{{"attributes":{{"user":"ada","path":"{path}"}}}}"#))
+    };
+    assert_eq!([ask("/pay").status, ask("/read").status], [200, 200]);
+    assert!(!get(node.admin, "/readyz").body.contains("degraded"));
+    server.signal("STOP");
+    for _ in 0..50 {
+        let (paying, reading) = (ask("/pay"), ask("/read"));
+        assert_eq!([paying.status, reading.status], [503, 200]);
+        assert!(
+            !paying.head.contains("retry-after") && !reading.head.contains("ratelimit:"),
+            "nothing is made up"
+        );
+    }
+    let ready = get(node.admin, "/readyz");
+    assert!(
+        ready.status == 200 && ready.body.contains("degraded: the store does not answer"),
+        "{}",
+        ready.body
+    );
+    let metrics = get(node.admin, "/metrics").body;
+    let value = |name: &str| -> f64 {
+        let line = metrics
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))
+            .unwrap_or_else(|| panic!("no {name}"));
+        line.trim().parse().unwrap()
+    };
+    assert!((value("weir_store_breaker_open") - 1.0).abs() < 1e-9);
+    assert!(value("weir_store_errors_total{kind=\"timeout\"}") >= 5.0);
+    assert!(value("weir_store_refused_total") > 50.0);
+    assert!((value("weir_degraded_total{policy=\"guarded\",posture=\"closed\"}") - 50.0).abs() < 1e-9);
+    server.signal("CONT");
+    let start = Instant::now();
+    while ask("/pay").status == 503 {
+        assert!(start.elapsed() < Duration::from_secs(2), "it is not asked again");
+    }
+    assert!(!get(node.admin, "/readyz").body.contains("degraded"));
 }

@@ -52,7 +52,7 @@ impl Door {
         let clock = ManualClock::at(START);
         let store = Arc::new(MemoryStore::with_clock(clock.clone()));
         let gauge = store.clone();
-        let telemetry = Telemetry::new(&policies, move || Some(gauge.stats()));
+        let telemetry = Telemetry::new(&policies, move || Some(gauge.stats()), || None);
         let node = Arc::new(Node::new(Limiter::new(policies, store.clone()), telemetry, Shutdown::new()));
         let router = http::router(node.clone(), HttpSettings { body_max: BODY_MAX, legacy_fields });
         Self { router, node, store, clock }

@@ -30,6 +30,11 @@ pub(super) struct Batcher {
 }
 
 impl Batcher {
+    /// Why the store is not asked, while it is not.
+    pub(super) fn trouble(&self) -> Option<String> {
+        self.sender.trouble()
+    }
+
     /// Starts sending; ends when the last clone is gone and the queue is empty.
     pub(super) fn start(sender: Sender) -> Self {
         let (queue, waiting) = mpsc::channel(WAITING_MAX);
@@ -46,7 +51,7 @@ impl Batcher {
     /// Puts a batch in the queue, unless nothing would come of it.
     pub(super) async fn ask(&self, batch: Batch) -> Asked {
         let count = batch.operations().len();
-        if self.sender.refuses() {
+        if self.sender.refuses_at_once() {
             return Asked { count, answers: None };
         }
         let (to, answers) = oneshot::channel();

@@ -60,6 +60,11 @@ impl Breaker {
         Self(Mutex::new(Calls { failed: 0, open: None }))
     }
 
+    /// Whether it is open.
+    pub(super) fn is_open(&self) -> bool {
+        self.0.lock().open.is_some()
+    }
+
     /// Whether nothing would come of a call now.
     pub(super) fn refuses(&self, now: Timestamp) -> bool {
         self.0.lock().open.is_some_and(|open| open.is_probed || now < open.until)

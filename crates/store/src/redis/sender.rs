@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
 use ::redis::RedisError;
+use parking_lot::Mutex;
 use tokio::time::timeout;
 use weir_core::{Answer, Answers, Batch, Key, Timestamp};
 
@@ -15,6 +16,7 @@ use super::link::{Link, may_have_run};
 use super::lot::lot;
 use super::reply::{Reply, SecretStands, Trouble};
 use super::secret;
+use super::tally::{Tally, add};
 use crate::clock::{Clock, SystemClock};
 
 /// The secret of keys as this node knows it.
@@ -27,24 +29,32 @@ pub(super) struct SharedSecret {
     pub(super) fingerprint: String,
 }
 
-pub(super) struct Sender {
-    link: Link,
+/// What the lanes of a store have in common.
+pub(super) struct Common {
+    pub(super) link: Link,
     /// Which store this is.
-    at: String,
+    pub(super) at: String,
+    /// Instead of the server's own time.
+    pub(super) clock: Option<Arc<dyn Clock>>,
+    /// What is known to be refused; nothing where a refusal may rest on what another has charged for a moment.
+    pub(super) denials: Option<Denials>,
+    /// How long an answer may take.
+    pub(super) deadline: Duration,
+    pub(super) tally: Tally,
+}
+
+pub(super) struct Sender {
+    common: Arc<Common>,
     /// What the names of its keys begin with.
     prefix: String,
     secret: SharedSecret,
-    /// Instead of the server's own time.
-    clock: Option<Arc<dyn Clock>>,
-    /// What is known to be refused; nothing where a refusal may rest on what another has charged for a moment.
-    denials: Option<Arc<Denials>>,
     /// Tells about the server's time, to place the edges of calendar windows.
     system: SystemClock,
     /// How far the server's clock was ahead of that when it last answered, in nanoseconds.
     ahead: AtomicI64,
-    /// How long an answer may take.
-    deadline: Duration,
     breaker: Breaker,
+    /// Why the breaker opened last.
+    trouble: Mutex<String>,
     /// A key holds what is not ours, and it was logged.
     is_disturbed: AtomicBool,
     /// Another secret is in use, and it was logged.
@@ -52,34 +62,32 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    pub(super) fn new(
-        link: Link,
-        at: String,
-        prefix: String,
-        secret: SharedSecret,
-        clock: Option<Arc<dyn Clock>>,
-        denials: Option<Arc<Denials>>,
-        deadline: Duration,
-    ) -> Self {
+    pub(super) fn new(common: Arc<Common>, prefix: String, secret: SharedSecret) -> Self {
         Self {
-            link,
-            secret,
-            at,
+            common,
             prefix,
-            clock,
-            denials,
+            secret,
             system: SystemClock::new(),
             ahead: AtomicI64::new(0),
-            deadline,
             breaker: Breaker::new(),
+            trouble: Mutex::default(),
             is_disturbed: AtomicBool::new(false),
             is_foreign: AtomicBool::new(false),
         }
     }
 
     /// Whether nothing would come of a call now.
-    pub(super) fn refuses(&self) -> bool {
-        self.breaker.refuses(self.system.now())
+    pub(super) fn refuses_at_once(&self) -> bool {
+        let refuses = self.breaker.refuses(self.system.now());
+        if refuses {
+            add(&self.common.tally.refused);
+        }
+        refuses
+    }
+
+    /// Why the store is not asked, while it is not.
+    pub(super) fn trouble(&self) -> Option<String> {
+        self.breaker.is_open().then(|| self.trouble.lock().clone())
     }
 
     /// The answers to a batch, in order; that there is none where the store is not to be asked.
@@ -114,14 +122,17 @@ impl Sender {
     }
 
     async fn send_once(&self, batch: &Batch, may: May) -> (Answers, Vec<Option<Trouble>>) {
-        let clock = self.clock.as_ref().map(|clock| clock.now());
+        let clock = self.common.clock.as_ref().map(|clock| clock.now());
         let call = Call::of(batch, clock, clock.unwrap_or_else(|| self.about_now()));
         let names = call.keys.iter().map(|key| self.name(*key)).chain([self.secret.name.clone()]);
         let names: Vec<Vec<u8>> = names.collect();
-        let calling = self.link.eval(&names, &call.numbers, &self.secret.fingerprint);
-        let reply = match timeout(self.deadline, calling).await {
-            Ok(reply) => reply.and_then(Reply::read),
-            Err(_) => Err(RedisError::from(std::io::Error::from(std::io::ErrorKind::TimedOut))),
+        let calling = self.common.link.eval(&names, &call.numbers, &self.secret.fingerprint);
+        add(&self.common.tally.calls);
+        let reply = if let Ok(reply) = timeout(self.common.deadline, calling).await {
+            reply.and_then(Reply::read)
+        } else {
+            batch.groups().for_each(|_| add(&self.common.tally.given_up));
+            Err(RedisError::from(std::io::Error::from(std::io::ErrorKind::TimedOut)))
         };
         self.note(reply.as_ref().err(), may);
         match reply {
@@ -134,14 +145,14 @@ impl Sender {
                 }
                 let at = reply.now;
                 let decided = reply.decided(batch, &call);
-                if let Some(denials) = &self.denials {
+                if let Some(denials) = &self.common.denials {
                     denials.learn(decided.told(batch, &call), at);
                 }
                 self.note_troubles(&decided.troubles);
                 (decided.answers, decided.troubles)
             }
             Err(error) => {
-                if let Some(denials) = &self.denials {
+                if let Some(denials) = &self.common.denials {
                     let changes = batch.operations().iter().filter(|operation| operation.op.undoes());
                     denials.forget(changes.map(|operation| operation.key));
                 }
@@ -168,18 +179,25 @@ impl Sender {
 
     /// Logs when it is not asked any more and when it is again, and nothing for each call.
     fn note(&self, error: Option<&RedisError>, may: May) {
+        if let Some(error) = error {
+            self.common.tally.failed(error);
+        }
         let turn = self.breaker.note(may, error.is_some(), self.system.now(), lot());
         if error.is_some_and(RedisError::is_timeout) && (may == May::Probe || turn == Some(Turn::Opened)) {
-            self.link.is_silent();
+            self.common.link.is_silent();
         }
         match (turn, error) {
-            (Some(Turn::Opened), Some(error)) => tracing::error!(
-                store = self.at,
-                keys = self.prefix,
-                "the store does not answer, and is asked now and then: {error}"
-            ),
+            (Some(Turn::Opened), Some(error)) => {
+                add(&self.common.tally.opened);
+                *self.trouble.lock() = error.to_string();
+                tracing::error!(
+                    store = self.common.at,
+                    keys = self.prefix,
+                    "the store does not answer, and is asked now and then: {error}"
+                );
+            }
             (Some(Turn::Closed), _) => {
-                tracing::info!(store = self.at, keys = self.prefix, "the store answers again");
+                tracing::info!(store = self.common.at, keys = self.prefix, "the store answers again");
             }
             _ => {}
         }
@@ -190,20 +208,20 @@ impl Sender {
         let was_foreign = self.is_foreign.swap(stands == SecretStands::Changed, Ordering::Relaxed);
         match stands {
             SecretStands::Kept if was_foreign => {
-                tracing::info!(store = self.at, "the key secret is ours again");
+                tracing::info!(store = self.common.at, "the key secret is ours again");
             }
             SecretStands::Kept => {}
             SecretStands::Lost => {
                 tracing::warn!(
-                    store = self.at,
+                    store = self.common.at,
                     "the store has lost its key secret, and all use with it; writing it anew"
                 );
                 // Where that fails the next call finds it lost again.
-                let _written = secret::keep(&self.link, &self.secret.name, &self.secret.text).await;
+                let _written = secret::keep(&self.common.link, &self.secret.name, &self.secret.text).await;
             }
             SecretStands::Changed if was_foreign => {}
             SecretStands::Changed => tracing::error!(
-                store = self.at,
+                store = self.common.at,
                 "the store's key secret was changed: nothing is counted here until this node is started anew or \
                  the secret is put back"
             ),
@@ -213,7 +231,7 @@ impl Sender {
     fn note_troubles(&self, troubles: &[Option<Trouble>]) {
         if troubles.contains(&Some(Trouble::NotOurs)) && !self.is_disturbed.swap(true, Ordering::Relaxed) {
             tracing::error!(
-                store = self.at,
+                store = self.common.at,
                 "a key beginning with `{}` holds what this version of Weir did not write; delete such keys, or \
                  give another prefix",
                 self.prefix
@@ -221,7 +239,7 @@ impl Sender {
         }
         if troubles.contains(&Some(Trouble::Disagreement)) {
             tracing::error!(
-                store = self.at,
+                store = self.common.at,
                 "the script and this node decided differently: this is a defect of Weir"
             );
         }
