@@ -68,9 +68,8 @@ const SHELL: &str = r#"
     exec 3<&0
     mkdir -p "$FOLDER" && cd "$FOLDER"
     [ -z "$CONFIG" ] || printf '%s\n' "$CONFIG" > own.conf
-    "$0" "$@" &
+    sh -c 'echo $$; exec "$0" "$@"' "$0" "$@" &
     server=$!
-    echo $server
     { cat <&3; kill $server; kill -CONT $server; } > /dev/null 2>&1 &
     wait $server
     rm -rf "$FOLDER""#;

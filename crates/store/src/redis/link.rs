@@ -17,7 +17,7 @@ use primary::Primary;
 
 /// How long a connection may take to be made.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long an answer may take.
+/// How long an answer may take to anything but a decision, and at least to that: decisions have a deadline.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// What was sent to the wrong server, or at the wrong moment, is sent again after these. A server that was just
 /// promoted, or a slot on its way, needs a moment.
@@ -106,6 +106,10 @@ impl Link {
             Servers::Cluster(cluster) => cluster.is_lost(),
         }
     }
+}
+
+fn response_timeout(settings: &RedisSettings) -> Duration {
+    RESPONSE_TIMEOUT.max(settings.deadline())
 }
 
 /// Whether a connection is good for nothing any more, or leads to a replica.

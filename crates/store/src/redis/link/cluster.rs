@@ -7,7 +7,7 @@ use ::redis::cluster_routing::SingleNodeRoutingInfo;
 use ::redis::{Cmd, ConnectionInfo, ErrorKind, RedisError, ServerErrorKind, Value, cmd};
 
 use super::kept::Dial;
-use super::{CONNECT_TIMEOUT, RESPONSE_TIMEOUT};
+use super::{CONNECT_TIMEOUT, response_timeout};
 use crate::redis::settings::{RedisSettings, tcp};
 
 /// Some nodes of a cluster, by which the others are found.
@@ -19,7 +19,7 @@ impl Cluster {
         let mut builder = ClusterClient::builder(nodes)
             .retries(0)
             .connection_timeout(CONNECT_TIMEOUT)
-            .response_timeout(RESPONSE_TIMEOUT)
+            .response_timeout(response_timeout(settings))
             .tcp_settings(tcp());
         if let Some(certificates) = settings.certificates() {
             builder = builder.certs(certificates.clone());

@@ -6,21 +6,30 @@ use ::redis::{AsyncConnectionConfig, Client, ErrorKind, RedisError, TlsMode};
 use tokio::sync::Mutex;
 
 use super::kept::Dial;
-use super::{CONNECT_TIMEOUT, RESPONSE_TIMEOUT};
+use super::{CONNECT_TIMEOUT, response_timeout};
 use crate::redis::settings::{RedisSettings, Shape, tcp};
 
-/// Where the server that counts is.
-pub(super) enum Primary {
+/// The server that counts.
+pub(super) struct Primary {
+    at: At,
+    config: AsyncConnectionConfig,
+}
+
+enum At {
     Address(Box<Client>),
     Sentinels(Box<Mutex<SentinelClient>>),
 }
 
 impl Primary {
     pub(super) fn of(settings: &RedisSettings) -> Result<Self, RedisError> {
-        match settings.shape() {
-            Shape::Sentinel(name) => Ok(Self::Sentinels(Box::new(Mutex::new(sentinels(settings, name)?)))),
-            Shape::Server | Shape::Cluster => Ok(Self::Address(Box::new(server(settings)?))),
-        }
+        let at = match settings.shape() {
+            Shape::Sentinel(name) => At::Sentinels(Box::new(Mutex::new(sentinels(settings, name)?))),
+            Shape::Server | Shape::Cluster => At::Address(Box::new(server(settings)?)),
+        };
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(CONNECT_TIMEOUT))
+            .set_response_timeout(Some(response_timeout(settings)));
+        Ok(Self { at, config })
     }
 }
 
@@ -28,14 +37,11 @@ impl Dial for Primary {
     type Connection = MultiplexedConnection;
 
     async fn dial(&self) -> Result<MultiplexedConnection, RedisError> {
-        let client = match self {
-            Self::Address(client) => Client::clone(client),
-            Self::Sentinels(sentinels) => sentinels.lock().await.async_get_client().await?,
+        let client = match &self.at {
+            At::Address(client) => Client::clone(client),
+            At::Sentinels(sentinels) => sentinels.lock().await.async_get_client().await?,
         };
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(CONNECT_TIMEOUT))
-            .set_response_timeout(Some(RESPONSE_TIMEOUT));
-        client.get_multiplexed_async_connection_with_config(&config).await
+        client.get_multiplexed_async_connection_with_config(&self.config).await
     }
 }
 

@@ -1,7 +1,7 @@
 -- ---- buckets. Each kind is made when a rule asks for it, and is handed what it works on: a function that has to
 -- find its variables among all that there are by then costs more to make than a decision.
 
-local function buckets(now, steps, steps_up, clear, dirty, a, b, c, d, e)
+local function buckets(now, steps, steps_up, clear, dirty, a, b, c, d, e, whole)
   local fmod, max, min = math.fmod, math.max, math.min
   local LEVEL_MAX = 9007199254740991
   local PRODUCT_MAX = 4503599627370496
@@ -18,7 +18,7 @@ local function buckets(now, steps, steps_up, clear, dirty, a, b, c, d, e)
       a[key], b[key] = min(units * rule.scale + rest, LEVEL_MAX), steps_up(b[key] * tick, rule.tick)
     end
     c[key], d[key], e[key] = rule.scale, rule.tick, rule.leak
-    dirty[key] = true
+    dirty[key], whole[key] = true, true
   end
 
   -- The parts that are left at the present tick, and the tick that is held.

@@ -6,7 +6,7 @@ local rules = {}
 for i = 1, read() do
   local rule = { kind = read(), tick = read(), leak = read(), scale = read() }
   rule.capacity, rule.window, rule.memory, rule.life = read(), read(), read(), read()
-  rule.of = made[rule.kind] or kinds[rule.kind](now, steps, steps_up, clear, dirty, a, b, c, d, e)
+  rule.of = made[rule.kind] or kinds[rule.kind](now, steps, steps_up, clear, dirty, a, b, c, d, e, whole)
   made[rule.kind] = rule.of
   rule.full = rule.capacity * rule.scale
   rule.tick_now = steps(now, rule.tick)

@@ -61,30 +61,29 @@ end
 --   bucket: parts, tick, parts a unit, microseconds a tick, parts that leak a tick
 --   fixed: used, start, end     sliding: current, index, previous     log: a table
 local bad, kind, expires, a, b, c, d, e = {}, {}, {}, {}, {}, {}, {}, {}
-local dirty, asked = {}, {}
+-- Changed; refused a request; and changed in more than level and tick.
+local dirty, asked, whole = {}, {}, {}
 
+local unpack_value, byte = struct.unpack, string.byte
 for key, value in ipairs(values) do
   if not value then
     if redis.call('EXISTS', KEYS[key]) == 1 then bad[key] = 'W' end
-  elseif #value < 20 then
-    bad[key] = 'W'
   else
-    local mark, of, layout, _, until_ms, first = struct.unpack('<c1BBBdd', value)
-    kind[key], expires[key] = of, until_ms
-    if mark ~= 'W' or layout ~= LAYOUT then
-      bad[key] = 'W'
-    elseif of == LOG and #value > 20 and (#value - 20) % 16 == 0 then
+    local mark, of, layout, _, first
+    of = byte(value, 2)
+    if of == LOG and #value > 20 and (#value - 20) % 16 == 0 then
+      mark, of, layout, _, expires[key], first = unpack_value('<c1BBBdd', value)
       a[key] = { value = value, held = (#value - 20) / 16, before = first, at = {}, total = {} }
     elseif of ~= LOG and #value == 52 then
-      a[key] = first
-      b[key], c[key], d[key], e[key] = struct.unpack('<dddd', value, 21)
-    else
-      bad[key] = 'W'
+      mark, of, layout, _, expires[key], a[key], b[key], c[key], d[key], e[key] =
+        unpack_value('<c1BBBdddddd', value)
     end
+    kind[key] = of
+    if mark ~= 'W' or layout ~= LAYOUT then bad[key] = 'W' end
   end
 end
 
 local function clear(key)
   a[key], b[key], c[key], d[key], e[key] = nil, nil, nil, nil, nil
-  dirty[key] = true
+  dirty[key], whole[key] = true, true
 end

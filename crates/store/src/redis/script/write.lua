@@ -29,8 +29,10 @@ for key, rule in pairs(last_rule) do
         until_ms = now_ms + life
       end
     end
-    local value
-    if rule.kind == LOG then
+    local value, offset = nil, '0'
+    if is_within and not whole[key] then
+      value, offset = struct.pack('<dd', state, b[key]), '12'
+    elseif rule.kind == LOG then
       value = rule.of.packed(key, struct.pack('<c1BBBdd', 'W', LOG, LAYOUT, 0, until_ms, state.before))
     else
       value = struct.pack('<c1BBBdddddd', 'W', rule.kind, LAYOUT, 0, until_ms, state, b[key], c[key], d[key], e[key])
@@ -38,7 +40,7 @@ for key, rule in pairs(last_rule) do
     if life then
       redis.call('SET', name, value, 'PX', string.format('%.0f', life))
     else
-      redis.call('SETRANGE', name, '0', value)
+      redis.call('SETRANGE', name, offset, value)
     end
   end
 end
