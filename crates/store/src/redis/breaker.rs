@@ -18,6 +18,9 @@ const LOOKED_AT: u32 = 32;
 const FIRST_WAIT: Span = Span::from_millis(100);
 const LONGEST_WAIT: Span = Span::from_millis(1_000);
 
+/// A probe that has not ended by then never will: deadlines are shorter.
+const PROBE_LOST: Span = Span::from_secs(15);
+
 #[derive(Debug)]
 pub(super) struct Breaker(Mutex<Calls>);
 
@@ -32,9 +35,8 @@ struct Calls {
 struct Open {
     /// How long this time.
     wait: Span,
+    /// The next probe is due then.
     until: Timestamp,
-    /// A probe is on its way.
-    is_probed: bool,
 }
 
 /// Whether a call may be made.
@@ -67,16 +69,16 @@ impl Breaker {
 
     /// Whether nothing would come of a call now.
     pub(super) fn refuses(&self, now: Timestamp) -> bool {
-        self.0.lock().open.is_some_and(|open| open.is_probed || now < open.until)
+        self.0.lock().open.is_some_and(|open| now < open.until)
     }
 
     /// Whether a call may be made. Whoever may tells how it ended, by [`Breaker::note`].
     pub(super) fn may_call(&self, now: Timestamp) -> May {
         match &mut self.0.lock().open {
             None => May::Call,
-            Some(open) if open.is_probed || now < open.until => May::Not,
+            Some(open) if now < open.until => May::Not,
             Some(open) => {
-                open.is_probed = true;
+                open.until = now.after(PROBE_LOST);
                 May::Probe
             }
         }
@@ -112,7 +114,7 @@ impl Open {
     /// Up to a quarter of the wait is left off by lot.
     fn for_a(wait: Span, now: Timestamp, lot: u64) -> Self {
         let off = lot % (wait.nanos() / 4);
-        Self { wait, until: now.after(Span::from_nanos(wait.nanos() - off)), is_probed: false }
+        Self { wait, until: now.after(Span::from_nanos(wait.nanos() - off)) }
     }
 }
 
@@ -148,6 +150,8 @@ mod tests {
         }
         now = now.after(LONGEST_WAIT);
         assert_eq!(breaker.may_call(now), May::Probe);
+        now = now.after(PROBE_LOST);
+        assert_eq!(breaker.may_call(now), May::Probe, "one whose end was never told");
         assert_eq!(breaker.note(May::Probe, false, now, 0), Some(Turn::Closed));
         assert_eq!(breaker.may_call(now), May::Call);
         for _ in 1..IN_A_ROW {

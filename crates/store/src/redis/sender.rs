@@ -19,6 +19,9 @@ use super::secret;
 use super::tally::{Tally, add};
 use crate::clock::{Clock, SystemClock};
 
+/// Whoever waits gives up first, and counts that.
+const MARGIN: Duration = Duration::from_millis(2);
+
 /// The secret of keys as this node knows it.
 #[derive(Clone, Debug)]
 pub(super) struct SharedSecret {
@@ -93,7 +96,10 @@ impl Sender {
     /// The answers to a batch, in order; that there is none where the store is not to be asked.
     pub(super) async fn send(&self, batch: Batch) -> Answers {
         match self.breaker.may_call(self.system.now()) {
-            May::Not => unavailable(batch.operations().len(), false),
+            May::Not => {
+                batch.groups().for_each(|_| add(&self.common.tally.refused));
+                unavailable(batch.operations().len(), false)
+            }
             may => self.send_guarded(&batch, may).await,
         }
     }
@@ -128,12 +134,10 @@ impl Sender {
         let names: Vec<Vec<u8>> = names.collect();
         let calling = self.common.link.eval(&names, &call.numbers, &self.secret.fingerprint);
         add(&self.common.tally.calls);
-        let reply = if let Ok(reply) = timeout(self.common.deadline, calling).await {
-            reply.and_then(Reply::read)
-        } else {
-            batch.groups().for_each(|_| add(&self.common.tally.given_up));
-            Err(RedisError::from(std::io::Error::from(std::io::ErrorKind::TimedOut)))
-        };
+        let reply = timeout(self.common.deadline + MARGIN, calling)
+            .await
+            .unwrap_or_else(|_| Err(RedisError::from(std::io::Error::from(std::io::ErrorKind::TimedOut))));
+        let reply = reply.and_then(Reply::read);
         self.note(reply.as_ref().err(), may);
         match reply {
             Ok(reply) => {
