@@ -62,9 +62,13 @@ fn r07_a_store_that_hangs_is_not_waited_for() {
             let (trouble, stats) = (store.trouble().unwrap(), store.stats());
             assert!(trouble.contains("timed out"), "{trouble}");
             assert_eq!((stats.opened, stats.open, stats.lanes), (1, 1, 1));
-            assert!(stats.given_up >= 5 && stats.given_up + stats.refused >= 100, "{stats:?}");
             let timeouts = stats.failed.iter().find(|(kind, _)| *kind == "timeout").unwrap().1;
             assert!((5..=stats.calls).contains(&timeouts), "{stats:?}");
+            // One that ends at its deadline may count as a call that failed instead.
+            assert!(
+                stats.given_up + timeouts >= 5 && stats.given_up + timeouts + stats.refused >= 100,
+                "{stats:?}"
+            );
             server.signal("CONT");
             let away = until_it_answers(&store).await;
             assert!(away < PATIENCE, "{away:?}");
