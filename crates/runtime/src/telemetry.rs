@@ -5,6 +5,7 @@
 mod calls;
 mod held;
 mod per_policy;
+mod polled;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,9 +19,8 @@ use prometheus_client::registry::Registry;
 use weir_core::{Layer, PolicySet, Verdict};
 use weir_store::{MemoryStats, ServerStats};
 
-use calls::Calls;
-use held::Held;
 use per_policy::PerPolicy;
+use polled::Polled;
 
 /// Seconds. From 10 µs, because a decision in memory takes about that with its HTTP request; to 1 s.
 const LATENCY_BUCKETS: [f64; 15] = [
@@ -82,8 +82,8 @@ impl Telemetry {
         let help = "Requests of a domain that has no policies here";
         registry.register("unknown_domain", help, unknown_domain.clone());
         registry.register("bad_requests", "Requests that could not be understood", bad_requests.clone());
-        registry.register_collector(Box::new(Held::new(stats)));
-        registry.register_collector(Box::new(Calls::new(calls)));
+        registry.register_collector(Box::new(Polled::new(stats, held::encode)));
+        registry.register_collector(Box::new(Polled::new(calls, calls::encode)));
         let (reloads, broken) = (Family::<ReloadLabel, Counter>::default(), Gauge::default());
         for outcome in [ReloadOutcome::Taken, ReloadOutcome::Refused] {
             // A counter that is there from the start can be seen to rise.

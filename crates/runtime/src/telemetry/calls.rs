@@ -1,50 +1,31 @@
-//! What happened to the calls of a store on a server, asked at every scrape.
+//! What happened to the calls of a store on a server.
 
 use std::fmt;
 
-use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric as _};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use weir_store::ServerStats;
 
-/// Asks a store on a server.
-pub(super) struct Calls(Box<dyn Fn() -> Option<ServerStats> + Send + Sync>);
+use super::polled::counters;
 
-impl Calls {
-    pub(super) fn new(stats: impl Fn() -> Option<ServerStats> + Send + Sync + 'static) -> Self {
-        Self(Box::new(stats))
+pub(super) fn encode(stats: ServerStats, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+    let all = [
+        ("store_calls", "Calls to the store", stats.calls),
+        ("store_given_up", "Decisions given up at their deadline", stats.given_up),
+        ("store_refused", "Decisions not asked for, since the breaker was open", stats.refused),
+        ("store_known", "Denials that were known and took no call", stats.known),
+        ("store_breaker_opened", "Times that the breaker opened", stats.opened),
+    ];
+    counters(encoder, all)?;
+    let help = "Calls to the store that failed, by what it or the way to it said";
+    let mut errors = encoder.encode_descriptor("store_errors", help, None, MetricType::Counter)?;
+    for (kind, count) in stats.failed {
+        ConstCounter::new(count).encode(errors.encode_family(&[("kind", kind)])?)?;
     }
-}
-
-impl fmt::Debug for Calls {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Calls")
-    }
-}
-
-impl Collector for Calls {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        let Some(stats) = (self.0)() else { return Ok(()) };
-        for (name, help, value) in [
-            ("store_calls", "Calls to the store", stats.calls),
-            ("store_given_up", "Decisions given up at their deadline", stats.given_up),
-            ("store_refused", "Decisions not asked for, since the breaker was open", stats.refused),
-            ("store_known", "Denials that were known and took no call", stats.known),
-            ("store_breaker_opened", "Times that the breaker opened", stats.opened),
-        ] {
-            let counter = ConstCounter::new(value);
-            counter.encode(encoder.encode_descriptor(name, help, None, counter.metric_type())?)?;
-        }
-        let help = "Calls to the store that failed, by what it or the way to it said";
-        let mut errors = encoder.encode_descriptor("store_errors", help, None, MetricType::Counter)?;
-        for (kind, count) in stats.failed {
-            ConstCounter::new(count).encode(errors.encode_family(&[("kind", kind)])?)?;
-        }
-        let help = "The share of the keys that the store is not asked about, since its breaker is open";
-        #[expect(clippy::cast_precision_loss, reason = "there are 64 lanes at most")]
-        let open = ConstGauge::new(stats.open as f64 / stats.lanes.max(1) as f64);
-        open.encode(encoder.encode_descriptor("store_breaker_open", help, None, open.metric_type())?)
-    }
+    let help = "The share of the keys that the store is not asked about, since its breaker is open";
+    #[expect(clippy::cast_precision_loss, reason = "there are 64 lanes at most")]
+    let open = ConstGauge::new(stats.open as f64 / stats.lanes.max(1) as f64);
+    open.encode(encoder.encode_descriptor("store_breaker_open", help, None, open.metric_type())?)
 }

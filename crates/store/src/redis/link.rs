@@ -138,8 +138,9 @@ fn is_to_be_asked_again(error: &RedisError) -> bool {
 pub(super) fn may_have_run(error: &RedisError) -> bool {
     match error.kind() {
         ErrorKind::Server(kind) => kind == ServerErrorKind::ResponseError,
-        ErrorKind::Extension
-        | ErrorKind::AuthenticationFailed
+        // Memory that is full, or a disk that is, is met by the first write of the script.
+        ErrorKind::Extension => error.code() != Some("BUSY"),
+        ErrorKind::AuthenticationFailed
         | ErrorKind::ClusterConnectionNotFound
         | ErrorKind::MasterNameNotFoundBySentinel => false,
         _ => true,

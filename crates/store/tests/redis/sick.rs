@@ -140,3 +140,25 @@ fn who_gave_up_is_not_charged_later() {
         assert!(decision.remaining >= 999 - 4 * 128, "{} are left", decision.remaining);
     });
 }
+
+#[test]
+fn a_store_without_memory_keeps_what_it_has_and_counts_again_when_there_is_room() {
+    for kind in Kind::ALL.into_iter().filter(|kind| kind.is_wanted()) {
+        let server = Server::start(kind, &[]);
+        block_on(async {
+            let store = store(&server).await;
+            assert_eq!(admitted(&store, "k", ten(), 4).await, 4);
+            let set = |bytes: &str| {
+                server.query::<()>(cmd("CONFIG").arg("SET").arg("maxmemory").arg(bytes));
+            };
+            set("1");
+            let answer = ask(&store, "k", ten(), Op::Take(1)).await;
+            assert!(matches!(answer, Answer::Unavailable { sent: true }), "{answer:?}");
+            let failed = store.stats().failed;
+            assert!(failed.contains(&("out_of_memory", 1)), "{failed:?}");
+            set("0");
+            until_it_answers(&store).await;
+            assert_eq!(admitted(&store, "k", ten(), 10).await, 6, "nothing was charged, nothing was lost");
+        });
+    }
+}
