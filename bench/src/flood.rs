@@ -46,7 +46,7 @@ impl Policy {
         let operation = Operation::new(self.key(number), self.rule, op);
         match at_once(store.apply_one(operation))? {
             Answer::Decided { decision, .. } => Ok(decision),
-            Answer::Unavailable { .. } => bail!("the memory store gave no decision"),
+            Answer::Local { .. } | Answer::Unavailable { .. } => bail!("the memory store gave no decision"),
         }
     }
 }

@@ -49,6 +49,16 @@ pub(crate) struct SettingsArgs {
     /// How long a decision may take on a server; policies then answer by `on_store_failure`
     #[arg(long, value_name = "TIME", env = "WEIR_STORE_DEADLINE", default_value = "10ms")]
     store_deadline: String,
+    /// How many nodes share the store; while it does not answer, a policy that says `on_store_failure: local` counts
+    /// here, at this part of its quota
+    #[arg(
+        long,
+        value_name = "COUNT",
+        allow_negative_numbers = true,
+        env = "WEIR_NODES",
+        default_value = "1"
+    )]
+    nodes: String,
     /// The certificate of the authority that signed the servers'; by default those that the machine trusts
     #[arg(long, value_name = "FILE", env = "WEIR_STORE_CA")]
     store_ca: Option<PathBuf>,
@@ -146,6 +156,7 @@ impl SettingsArgs {
             store_sentinel_password: std::env::var_os("WEIR_STORE_SENTINEL_PASSWORD"),
             store_prefix: self.store_prefix,
             store_deadline: self.store_deadline,
+            nodes: self.nodes,
             store_ca: self.store_ca,
             store_cert: self.store_cert,
             store_key: self.store_key,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use weir_core::file::{Options, Severity};
-use weir_core::{Limiter, Precision};
+use weir_core::{Limiter, Policy, Posture, Precision};
 use weir_runtime::{
     Address, Listener, LoadError, Node, PolicySource, Reloader, Settings, Shutdown, StoreSetting, Telemetry,
     admin, log_warnings, logs,
@@ -120,6 +120,13 @@ async fn serve(
         }
         StoreSetting::Redis(redis) => {
             tracing::info!(store = %redis, "counting together with all nodes of this store");
+            let is_local = |policy: &Policy| policy.posture == Posture::Local;
+            if redis.nodes().get() == 1 && policies.policies().iter().any(is_local) {
+                tracing::warn!(
+                    "a policy is `local` without its store, and --nodes is 1: several nodes would each count the \
+                     whole quota then; say how many there are"
+                );
+            }
         }
     }
     if std::io::stdout().is_terminal() {

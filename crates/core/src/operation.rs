@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 use crate::algorithm::{Op, StateRef, Step};
 use crate::decision::{Decision, Outcome};
 use crate::key::Key;
+use crate::policy::Posture;
 use crate::recycled::{List, recycled};
 use crate::rule::Rule;
 use crate::time::{Span, Timestamp};
@@ -23,12 +24,14 @@ pub struct Operation {
     /// Where one call cannot decide a whole group, lower ranks are charged first: what a narrow policy refuses
     /// is then never taken from a wide one.
     pub rank: u16,
+    /// What becomes of it while the store cannot answer.
+    pub posture: Posture,
 }
 
 impl Operation {
-    /// An enforced operation of the first rank.
+    /// An enforced operation of the first rank, of an open policy.
     pub const fn new(key: Key, rule: Rule, op: Op) -> Self {
-        Self { key, rule, op, enforced: true, rank: 0 }
+        Self { key, rule, op, enforced: true, rank: 0, posture: Posture::Open }
     }
 }
 
@@ -129,6 +132,13 @@ pub enum Answer {
         /// For a denial: how long costs no smaller may be refused without asking again. At most one second,
         /// since use may be given back meanwhile.
         cacheable_for: Option<Span>,
+    },
+    /// The store did not answer, and the node decided by its share of the quota.
+    Local {
+        /// What it decided.
+        decision: Decision,
+        /// The units that were counted. There is no receipt: the store may not have them yet.
+        charged: u64,
     },
     /// The store did not answer.
     Unavailable {

@@ -48,6 +48,8 @@ words! {
         Open = "open",
         /// Refuse: the protection matters more than the traffic.
         Closed = "closed",
+        /// Count in this node's memory, at its share of the quota.
+        Local = "local",
     }
 }
 

@@ -180,6 +180,19 @@ impl Quota {
         }
     }
 
+    /// The part of this quota that one of so many nodes may admit on its own: `max(1, limit ÷ nodes)`, and the
+    /// burst alike. A limit of 0 stays one.
+    ///
+    /// # Errors
+    ///
+    /// The share does not fit the numbers of a store in memory, as next to [`WINDOW_MAX`].
+    pub fn share(&self, algorithm: Algorithm, nodes: NonZeroU64) -> Result<Self, QuotaError> {
+        let part = |units: u64| (units / nodes).max(1);
+        let limit = if self.limit == 0 { 0 } else { part(self.limit) };
+        let burst = NonZeroU64::new(part(self.burst)).filter(|_| algorithm.has_burst());
+        Self::settle(algorithm, limit, self.window, burst)
+    }
+
     /// Units per window.
     pub const fn limit(&self) -> u64 {
         self.limit

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::ops::Deref;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
@@ -73,6 +73,12 @@ impl Rule {
     #[inline]
     pub fn decide(self, state: StateRef<'_>, op: Op, now: Timestamp) -> Step {
         self.algorithm.decide(&self.quota, state, op, now)
+    }
+
+    /// How one of so many nodes counts on its own; see [`Quota::share`]. Nothing where that cannot be said.
+    pub fn share(self, nodes: NonZeroU64) -> Option<Self> {
+        let share = self.quota.share(self.algorithm, nodes).ok()?;
+        Some(Self::new(self.policy, self.algorithm, share))
     }
 
     /// Whether a key's state is a log, of no fixed size.

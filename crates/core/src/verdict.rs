@@ -51,6 +51,13 @@ pub enum Basis {
     Unlimited,
     /// The request lacks an attribute of the key, and the policy refuses such requests.
     Missing,
+    /// The store did not answer, and the node decided by its share of the quota.
+    Local {
+        /// What it decided.
+        decision: Decision,
+        /// The units that were counted.
+        charged: u64,
+    },
     /// The store did not answer, and the policy's posture decided.
     Degraded(Posture),
 }
@@ -59,17 +66,18 @@ impl Judgement {
     /// The policy's answer.
     pub fn outcome(&self) -> Outcome {
         match &self.basis {
-            Basis::Decided { decision, .. } => decision.outcome,
+            Basis::Decided { decision, .. } | Basis::Local { decision, .. } => decision.outcome,
             Basis::Unlimited | Basis::Degraded(Posture::Open) => Outcome::Allow,
             Basis::Missing => Outcome::Never,
-            Basis::Degraded(Posture::Closed) => Outcome::Unavailable,
+            // A local one that could not decide is closed: nobody counted.
+            Basis::Degraded(Posture::Closed | Posture::Local) => Outcome::Unavailable,
         }
     }
 
-    /// The decision of the store, where it made one.
+    /// The decision of the store or of the node's share, where one was made.
     pub fn decision(&self) -> Option<&Decision> {
         match &self.basis {
-            Basis::Decided { decision, .. } => Some(decision),
+            Basis::Decided { decision, .. } | Basis::Local { decision, .. } => Some(decision),
             _ => None,
         }
     }
@@ -78,13 +86,14 @@ impl Judgement {
     pub fn charged(&self) -> u64 {
         match &self.basis {
             Basis::Decided { receipt: Some(receipt), .. } => receipt.amount,
+            Basis::Local { charged, .. } => *charged,
             _ => 0,
         }
     }
 
     /// Whether the store could not be asked.
     pub fn is_degraded(&self) -> bool {
-        matches!(self.basis, Basis::Degraded(_))
+        matches!(self.basis, Basis::Local { .. } | Basis::Degraded(_))
     }
 }
 
@@ -101,6 +110,7 @@ impl Verdict {
             Demand::Missing => Basis::Missing,
             Demand::Ask { .. } => match answers.next() {
                 Some(Answer::Decided { decision, receipt, .. }) => Basis::Decided { decision, receipt },
+                Some(Answer::Local { decision, charged }) => Basis::Local { decision, charged },
                 Some(Answer::Unavailable { .. }) | None => {
                     Basis::Degraded(policies.policy(policy).map(|p| p.posture).unwrap_or_default())
                 }

@@ -31,6 +31,8 @@ pub struct RawSettings {
     pub store_prefix: String,
     /// How long a decision may take on a server, with its unit: `10ms`.
     pub store_deadline: String,
+    /// How many nodes share the store.
+    pub nodes: String,
     /// A file with the certificate of the authority that signed the servers'.
     pub store_ca: Option<PathBuf>,
     /// A file with our certificate for the servers.
@@ -248,6 +250,7 @@ mod tests {
             store_sentinel_password: None,
             store_prefix: "weir:".into(),
             store_deadline: "10ms".into(),
+            nodes: "1".into(),
             store_ca: None,
             store_cert: None,
             store_key: None,
@@ -300,6 +303,12 @@ mod tests {
             settings.store_deadline = wrong.into();
             let error = settings.settle().unwrap_err().to_string();
             assert!(error.starts_with("--store-deadline") && error.contains("1ms to 10s"), "{error}");
+        }
+        for wrong in ["0", "-3", "three", "1000001"] {
+            let mut settings = raw();
+            settings.nodes = wrong.into();
+            let error = settings.settle().unwrap_err().to_string();
+            assert!(error.starts_with("--nodes") && error.contains("from 1 to 1000000"), "{error}");
         }
         let certificate = |s: &mut RawSettings| {
             (s.store, s.store_cert) = ("rediss://h".into(), Some("Cargo.toml".into()));

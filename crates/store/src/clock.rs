@@ -95,6 +95,12 @@ impl Default for SystemClock {
     }
 }
 
+impl<C: Clock + ?Sized> Clock for Arc<C> {
+    fn now(&self) -> Timestamp {
+        C::now(self)
+    }
+}
+
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
         let counted = self.counted();

@@ -13,7 +13,9 @@ mod batcher;
 mod breaker;
 mod call;
 mod denials;
+mod hand_over;
 mod link;
+mod local;
 mod lot;
 mod micros;
 mod packed;
@@ -25,6 +27,7 @@ mod settings;
 mod spread;
 mod tags;
 mod tally;
+mod time;
 mod value;
 
 pub use secret::OwnSecret;
@@ -36,13 +39,15 @@ use std::sync::Arc;
 
 use ::redis::{ErrorKind, RedisError, ServerErrorKind};
 use thiserror::Error;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 use weir_core::{Answer, Answers, Batch, KeySecret, Operation, Rule, Store};
 
 use crate::clock::{Clock, SystemClock};
-use batcher::Batcher;
+use batcher::{Batcher, GivenUp};
 use denials::Denials;
+use hand_over::HandOver;
 use link::Link;
+use local::Local;
 use secret::Agreed;
 use sender::{Common, Sender, SharedSecret, unavailable};
 use settings::Shape;
@@ -74,6 +79,8 @@ pub enum RedisStoreError {
 /// connections.
 #[derive(Clone)]
 pub struct RedisStore {
+    /// Brings to the server what was counted here meanwhile; ends with the last clone.
+    _hand_over: Arc<HandOver>,
     /// Each with keys that one call can decide about: all keys of a server, or those of a tag of a cluster.
     lanes: Arc<[Batcher]>,
     common: Arc<Common>,
@@ -150,13 +157,15 @@ impl RedisStore {
             Denials::new(here)
         });
         let (at, deadline, tally) = (at(), settings.deadline(), Tally::default());
-        let common = Arc::new(Common { link, at, clock, denials, deadline, tally });
+        let local = Arc::new(Local::new(settings.nodes(), clock.clone()));
+        let common = Arc::new(Common { link, at, local: local.clone(), denials, deadline, tally });
         let lane = |(prefix, name)| {
             let shared = SharedSecret { name, text: text.clone(), fingerprint: fingerprint.clone() };
-            Batcher::start(Sender::new(common.clone(), prefix, shared))
+            Batcher::start(Sender::new(common.clone(), prefix, shared, clock.clone()))
         };
-        let lanes = prefixes.into_iter().zip(names).map(lane).collect();
-        Ok((Self { lanes, common }, secret))
+        let lanes: Arc<[Batcher]> = prefixes.into_iter().zip(names).map(lane).collect();
+        let hand_over = Arc::new(HandOver::start(&lanes, local));
+        Ok((Self { _hand_over: hand_over, lanes, common }, secret))
     }
 
     /// What happened so far.
@@ -165,14 +174,25 @@ impl RedisStore {
         self.common.tally.stats(self.lanes.len(), open)
     }
 
-    async fn ask(&self, batch: Batch) -> Answers {
-        if let Some(lane) = self.only_lane(batch.operations()) {
-            return lane.apply(batch).await;
-        }
+    async fn ask_in_time(&self, batch: Batch) -> Answers {
+        let count = batch.operations().len();
+        let deadline = Instant::now() + self.common.deadline;
+        let answers = match self.only_lane(batch.operations()) {
+            Some(lane) => lane.apply(batch, deadline).await,
+            None => self.ask_several(batch, deadline).await,
+        };
+        answers.unwrap_or_else(|GivenUp { sent }| {
+            add(&self.common.tally.given_up);
+            unavailable(count, sent)
+        })
+    }
+
+    async fn ask_several(&self, batch: Batch, deadline: Instant) -> Result<Answers, GivenUp> {
         let (lanes, count) = (self.lanes.clone(), batch.operations().len());
         // On a task of its own, since a caller who goes away must leave nothing half charged.
         let spread = tokio::spawn(async move { spread::apply(&lanes, batch).await });
-        spread.await.unwrap_or_else(|_| unavailable(count, true))
+        let answers = timeout_at(deadline, spread).await.map_err(|_| GivenUp { sent: true })?;
+        Ok(answers.unwrap_or_else(|_| unavailable(count, true)))
     }
 
     /// The one lane that all of these operations are on, if there is one.
@@ -220,12 +240,12 @@ impl fmt::Debug for RedisStore {
 
 impl Store for RedisStore {
     async fn apply(&self, batch: Batch) -> Answers {
-        let count = batch.operations().len();
-        let answers = timeout(self.common.deadline, self.ask(batch)).await;
-        answers.unwrap_or_else(|_| {
-            add(&self.common.tally.given_up);
-            unavailable(count, true)
-        })
+        let asked = Local::concerns(batch.operations()).then(|| batch.clone());
+        let answers = self.ask_in_time(batch).await;
+        match asked {
+            Some(asked) => self.common.local.complete(&asked, answers).await,
+            None => answers,
+        }
     }
 
     async fn apply_one(&self, operation: Operation) -> Answer {
@@ -246,7 +266,8 @@ impl Store for RedisStore {
         Some(format!("the store does not answer{part}: {first}"))
     }
 
-    fn in_force(&self, _: &[Rule]) {
+    fn in_force(&self, rules: &[Rule]) {
+        self.common.local.in_force(rules);
         if let Some(denials) = &self.common.denials {
             denials.clear();
         }

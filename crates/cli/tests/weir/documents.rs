@@ -118,3 +118,31 @@ fn every_algorithm_and_every_field_is_documented() {
     }
     assert!(seen > 30, "{seen}");
 }
+
+#[test]
+fn every_line_of_the_page_on_failures_names_a_test_that_exists() {
+    let page = std::fs::read_to_string(root().join("docs/failure.md")).unwrap();
+    let mut files = vec![root().join("crates")];
+    let mut sources = String::new();
+    while let Some(path) = files.pop() {
+        if path.is_dir() {
+            files.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            sources += &std::fs::read_to_string(&path).unwrap();
+        }
+    }
+    let (mut lines, mut held) = (0, false);
+    for line in page.lines() {
+        held = if line.starts_with('|') { held || line.contains("| held by |") } else { false };
+        let Some(last) = line.rsplit('|').nth(1).filter(|_| held && !line.contains("held by")) else {
+            continue;
+        };
+        let names: Vec<&str> = last.split('`').skip(1).step_by(2).collect();
+        assert!(!names.is_empty() || ["---", " the same "].contains(&last), "{line}");
+        for name in names {
+            assert!(sources.contains(&format!("fn {name}() {{")), "there is no test {name}");
+            lines += 1;
+        }
+    }
+    assert!(lines > 20, "{lines}");
+}

@@ -250,3 +250,41 @@ policies:
     }
     assert!(!get(node.admin, "/readyz").body.contains("degraded"));
 }
+
+#[test]
+fn r08_local_admits_no_more_than_a_share_in_each_process() {
+    if !Kind::Redis.is_wanted() {
+        return;
+    }
+    let server = Server::start(Kind::Redis, &[]);
+    let text = "
+domain: d
+policies:
+  - { name: shared, key: [user], quota: 3/100d, on_store_failure: local }
+  - { name: watching, key: [user], quota: 1/100d, on_store_failure: local, mode: shadow }
+";
+    let policies = file("local.yaml", text);
+    for count in [1, 3] {
+        let nodes: Vec<Node> = (0..count)
+            .map(|_| {
+                let deadline = ["--store-deadline", "100ms", "--nodes", &count.to_string()].map(String::from);
+                let store = ["--store".to_owned(), server.url()];
+                let arguments: Vec<String> =
+                    std::iter::once(policies.clone()).chain(store).chain(deadline).collect();
+                Node::start(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
+            })
+            .collect();
+        server.signal("STOP");
+        for node in &nodes {
+            let body = format!(r#"{{"attributes":{{"user":"{count}"}}}}"#);
+            let answers: Vec<_> = (0..100).map(|_| post(node.http, "/v1/check", &body)).collect();
+            let with = |status: u16| answers.iter().filter(|answer| answer.status == status).count();
+            assert_eq!([with(200), with(429)], [3 / count, 100 - 3 / count]);
+            assert!(answers.iter().all(|answer| answer.body.contains(r#""degraded":true"#)));
+            assert!(answers[99].head.contains("retry-after: "), "{}", answers[99].head);
+            let metrics = get(node.admin, "/metrics").body;
+            assert!(metrics.contains("weir_degraded_total{policy=\"shared\",posture=\"local\"} 100\n"));
+        }
+        server.signal("CONT");
+    }
+}

@@ -115,7 +115,7 @@ const MODE_DOC: &str = "`enforce` if unsaid; `shadow` only reports what it would
 const LAYERS_DOC: &str = "the layers whose doors charge it; any if unsaid";
 const ON_MISSING_DOC: &str = "for requests without an attribute of the key: `skip` the policy if unsaid, let them \
     share one allowance, or `deny` them";
-const ON_STORE_FAILURE_DOC: &str = "while the store cannot answer: `open` admits if unsaid, `closed` refuses";
+const ON_STORE_FAILURE_DOC: &str = "while the store cannot answer: `open` admits if unsaid, `closed` refuses, `local` counts in each node at its share";
 const OWNER_DOC: &str = "for people: whom to ask";
 
 const fn field(name: &'static str, shape: Shape, doc: &'static str) -> Field {

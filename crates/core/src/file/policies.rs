@@ -89,6 +89,7 @@ impl<'a> Reader<'a> {
         let terms = Terms { algorithm, time_zone: self.text("time_zone"), options: self.options };
         let allowed = quotas::read(self.node, terms, problems);
         self.check_cost(&allowed, problems);
+        self.check_posture(&allowed, problems);
         allowed
             .into_iter()
             .map(|a| {
@@ -161,6 +162,20 @@ impl<'a> Reader<'a> {
             parts.push(names.into_iter().filter_map(|name| attributes.id(name)).collect());
         }
         (parts, texts.join(","))
+    }
+
+    /// What asks no store needs no answer for when there is none.
+    fn check_posture(&self, allowed: &[Allowed], problems: &mut Vec<Problem>) {
+        let Some(node) = self.node.field("on_store_failure") else { return };
+        if !allowed.is_empty() && allowed.iter().all(|allowed| allowed.quota.is_none()) {
+            problems.push(
+                Problem::new(
+                    &node.span,
+                    "an unlimited policy asks no store, so it has nothing to do without one",
+                )
+                .hint("leave `on_store_failure` out"),
+            );
+        }
     }
 
     fn check_cost(&self, allowed: &[Allowed], problems: &mut Vec<Problem>) {

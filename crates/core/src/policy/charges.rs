@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 use crate::algorithm::Op;
 use crate::key::Key;
 use crate::operation::Operation;
+use crate::policy::Posture;
 use crate::recycled::{List, recycled};
 use crate::rule::Rule;
 
@@ -19,6 +20,8 @@ pub struct Charge {
     pub enforced: bool,
     /// The place of the policy among those of its set, the narrowest first.
     pub rank: u16,
+    /// What the policy does without its store.
+    pub posture: Posture,
     /// What is demanded.
     pub demand: Demand,
 }
@@ -73,6 +76,7 @@ impl Charges {
     fn operation(&self, charge: &Charge) -> Option<Operation> {
         let Demand::Ask { key, rule } = charge.demand else { return None };
         let op = if self.asks_only { Op::Peek(charge.cost) } else { Op::Take(charge.cost) };
-        Some(Operation { key, rule, op, enforced: charge.enforced, rank: charge.rank })
+        let Charge { enforced, rank, posture, .. } = *charge;
+        Some(Operation { key, rule, op, enforced, rank, posture })
     }
 }

@@ -151,7 +151,8 @@ impl Policy {
             (_, None) if self.on_missing == OnMissing::Deny => Demand::Missing,
             (_, None) => return None,
         };
-        Some(Charge { policy, cost, enforced: self.is_enforced(), rank: self.rank, demand })
+        let (enforced, rank, posture) = (self.is_enforced(), self.rank, self.posture);
+        Some(Charge { policy, cost, enforced, rank, posture, demand })
     }
 
     fn partition(&self, values: &Values<'_>) -> Option<Key> {

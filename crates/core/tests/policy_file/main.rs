@@ -168,6 +168,10 @@ fn bursts_belong_to_buckets_and_are_not_zero() {
         "5:12 one burst cannot serve several quotas",
     );
     refused(&with_policy("quota: unlimited\nburst: 9"), "5:12 an unlimited quota has no burst");
+    refused(
+        &with_policy("quota: unlimited\non_store_failure: local"),
+        "5:23 an unlimited policy asks no store, so it has nothing to do without one",
+    );
     refused(&with_policy("quota: [5/minute, 9/60s]"), "4:23 the list has another quota with this window");
     assert_eq!(problems(&with_policy("quota: 5/month\nburst: 0")).len(), 2);
 }

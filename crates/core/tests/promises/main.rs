@@ -13,6 +13,7 @@ mod extremes;
 mod groups;
 mod keys;
 mod oracle;
+mod shares;
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::num::NonZeroU64;

@@ -1,13 +1,14 @@
 //! Where the counting is done, as typed and settled.
 
 use std::ffi::OsString;
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use weir_core::Precision;
 use weir_store::RedisSettings;
 
-use super::{RawSettings, SettingsError, refuse};
+use super::{RawSettings, SettingsError, number, refuse};
 
 /// Where the counting is done.
 #[derive(Clone, Debug)]
@@ -38,6 +39,7 @@ const STORES: &str = "a store is `memory:`, or a server such as `redis://localho
 impl RawSettings {
     pub(super) fn store(&self) -> Result<StoreSetting, SettingsError> {
         let deadline = deadline(&self.store_deadline)?;
+        let nodes = number("nodes", &self.nodes, 1, 1_000_000)? as u64;
         if StoreSetting::precision(&self.store)? == Precision::Integer {
             return Ok(StoreSetting::Memory);
         }
@@ -76,7 +78,10 @@ impl RawSettings {
             let why = "a prefix has at least one character, and none of { } * ? [";
             return Err(refuse("store-prefix", &self.store_prefix, why));
         }
-        Ok(StoreSetting::Redis(Box::new(redis.with_prefix(&self.store_prefix).with_deadline(deadline))))
+        let redis = redis.with_prefix(&self.store_prefix).with_deadline(deadline);
+        // It was found to be at least 1.
+        let nodes = NonZeroU64::new(nodes).unwrap_or(NonZeroU64::MIN);
+        Ok(StoreSetting::Redis(Box::new(redis.with_nodes(nodes))))
     }
 }
 

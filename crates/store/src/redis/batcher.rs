@@ -2,8 +2,10 @@
 //! and no request waits for company.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::time::{Instant, timeout_at};
 use weir_core::{Answers, Batch};
 
 use super::sender::{Sender, unavailable};
@@ -20,6 +22,18 @@ const WAITING_MAX: usize = 4_096;
 struct Waiting {
     batch: Batch,
     to: oneshot::Sender<Answers>,
+    fate: Arc<Fate>,
+}
+
+/// What became of a request in the queue: it is taken out to be sent, or given up, and never both.
+#[derive(Default)]
+struct Fate(AtomicBool);
+
+impl Fate {
+    /// Settles it, unless it was settled before.
+    fn settle(&self) -> bool {
+        !self.0.swap(true, Ordering::AcqRel)
+    }
 }
 
 /// The queue before a store.
@@ -43,9 +57,13 @@ impl Batcher {
         Self { queue, sender }
     }
 
-    /// The answers to a batch, in order. A caller who goes away takes nothing back: what was sent is decided.
-    pub(super) async fn apply(&self, batch: Batch) -> Answers {
-        self.ask(batch).await.answers().await
+    /// The answers to a batch, in order, if they come in time. A caller who goes away takes nothing back: what was
+    /// sent is decided.
+    pub(super) async fn apply(&self, batch: Batch, deadline: Instant) -> Result<Answers, GivenUp> {
+        match timeout_at(deadline, self.ask(batch)).await {
+            Ok(asked) => asked.answers_by(deadline).await,
+            Err(_) => Err(GivenUp { sent: false }),
+        }
     }
 
     /// Puts a batch in the queue, unless nothing would come of it.
@@ -55,22 +73,46 @@ impl Batcher {
             return Asked { count, answers: None };
         }
         let (to, answers) = oneshot::channel();
-        let is_queued = self.queue.send(Waiting { batch, to }).await.is_ok();
-        Asked { count, answers: is_queued.then_some(answers) }
+        let fate = Arc::<Fate>::default();
+        let is_queued = self.queue.send(Waiting { batch, to, fate: fate.clone() }).await.is_ok();
+        Asked { count, answers: is_queued.then_some((answers, fate)) }
+    }
+}
+
+/// No answer came in time.
+#[derive(Debug)]
+pub(super) struct GivenUp {
+    /// Whether the request may have been sent.
+    pub(super) sent: bool,
+}
+
+impl Waiting {
+    /// Whether its caller is still there; it is going to be sent then.
+    fn is_wanted(&self) -> bool {
+        self.fate.settle() && !self.to.is_closed()
     }
 }
 
 /// A batch in the queue.
 pub(super) struct Asked {
     count: usize,
-    answers: Option<oneshot::Receiver<Answers>>,
+    answers: Option<(oneshot::Receiver<Answers>, Arc<Fate>)>,
 }
 
 impl Asked {
     /// The answers, in order.
     pub(super) async fn answers(self) -> Answers {
-        let Some(answers) = self.answers else { return unavailable(self.count, false) };
+        let Some((answers, _)) = self.answers else { return unavailable(self.count, false) };
         answers.await.unwrap_or_else(|_| unavailable(self.count, true))
+    }
+
+    /// The answers, in order, if they come in time. What is given up before it was sent is not sent.
+    async fn answers_by(self, deadline: Instant) -> Result<Answers, GivenUp> {
+        let Some((answers, fate)) = self.answers else { return Ok(unavailable(self.count, false)) };
+        match timeout_at(deadline, answers).await {
+            Ok(answers) => Ok(answers.unwrap_or_else(|_| unavailable(self.count, true))),
+            Err(_) => Err(GivenUp { sent: !fate.settle() }),
+        }
     }
 }
 
@@ -84,7 +126,7 @@ async fn run(sender: Arc<Sender>, mut waiting: mpsc::Receiver<Waiting>) {
             None => waiting.recv().await,
         };
         let Some(first) = first else { return };
-        if first.to.is_closed() {
+        if !first.is_wanted() {
             // Whoever gave up is not charged.
             continue;
         }
@@ -92,12 +134,12 @@ async fn run(sender: Arc<Sender>, mut waiting: mpsc::Receiver<Waiting>) {
         let mut callers = vec![Caller { count: batch.operations().len(), to: first.to }];
         while let Ok(more) = waiting.try_recv() {
             let count = more.batch.operations().len();
-            if more.to.is_closed() {
-                continue;
-            }
             if batch.operations().len() + count > OPERATIONS_MAX {
                 next = Some(more);
                 break;
+            }
+            if !more.is_wanted() {
+                continue;
             }
             more.batch.groups().for_each(|group| batch.push(group.iter().copied()));
             callers.push(Caller { count, to: more.to });

@@ -1,22 +1,24 @@
 //! Sends a batch as one call, and works out its answers.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ::redis::RedisError;
 use parking_lot::Mutex;
 use tokio::time::timeout;
-use weir_core::{Answer, Answers, Batch, Key, Timestamp};
+use weir_core::{Answer, Answers, Batch, Key};
 
 use super::breaker::{Breaker, May, Turn};
 use super::call::Call;
 use super::denials::Denials;
 use super::link::{Link, may_have_run};
+use super::local::Local;
 use super::lot::lot;
 use super::reply::{Reply, SecretStands, Trouble};
 use super::secret;
 use super::tally::{Tally, add};
+use super::time::ServerTime;
 use crate::clock::{Clock, SystemClock};
 
 /// Whoever waits gives up first, and counts that.
@@ -37,8 +39,8 @@ pub(super) struct Common {
     pub(super) link: Link,
     /// Which store this is.
     pub(super) at: String,
-    /// Instead of the server's own time.
-    pub(super) clock: Option<Arc<dyn Clock>>,
+    /// What is counted here while the server does not answer.
+    pub(super) local: Arc<Local>,
     /// What is known to be refused; nothing where a refusal may rest on what another has charged for a moment.
     pub(super) denials: Option<Denials>,
     /// How long an answer may take.
@@ -51,10 +53,9 @@ pub(super) struct Sender {
     /// What the names of its keys begin with.
     prefix: String,
     secret: SharedSecret,
-    /// Tells about the server's time, to place the edges of calendar windows.
     system: SystemClock,
-    /// How far the server's clock was ahead of that when it last answered, in nanoseconds.
-    ahead: AtomicI64,
+    /// Places the edges of calendar windows.
+    time: ServerTime,
     breaker: Breaker,
     /// Why the breaker opened last.
     trouble: Mutex<String>,
@@ -65,13 +66,18 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    pub(super) fn new(common: Arc<Common>, prefix: String, secret: SharedSecret) -> Self {
+    pub(super) fn new(
+        common: Arc<Common>,
+        prefix: String,
+        secret: SharedSecret,
+        clock: Option<Arc<dyn Clock>>,
+    ) -> Self {
         Self {
             common,
             prefix,
             secret,
             system: SystemClock::new(),
-            ahead: AtomicI64::new(0),
+            time: ServerTime::new(clock),
             breaker: Breaker::new(),
             trouble: Mutex::default(),
             is_disturbed: AtomicBool::new(false),
@@ -94,18 +100,40 @@ impl Sender {
     }
 
     /// The answers to a batch, in order; that there is none where the store is not to be asked.
-    pub(super) async fn send(&self, batch: Batch) -> Answers {
+    pub(super) async fn send(self: Arc<Self>, batch: Batch) -> Answers {
         match self.breaker.may_call(self.system.now()) {
-            May::Not => {
-                batch.groups().for_each(|_| add(&self.common.tally.refused));
-                unavailable(batch.operations().len(), false)
+            May::Call => return self.send_with_debts(batch).await,
+            May::Not => {}
+            May::Probe => {
+                // It charges nothing, since it may end in doubt, and nobody waits for it.
+                let probing = self.clone();
+                tokio::spawn(async move { probing.send_once(&Batch::new(), May::Probe).await });
             }
-            may => self.send_guarded(&batch, may).await,
         }
+        batch.groups().for_each(|_| add(&self.common.tally.refused));
+        unavailable(batch.operations().len(), false)
     }
 
-    async fn send_guarded(&self, batch: &Batch, may: May) -> Answers {
-        let (mut answers, troubles) = self.send_once(batch, may).await;
+    /// What the keys of a batch owe is paid first, in the same call, so that nothing is decided without it.
+    async fn send_with_debts(&self, batch: Batch) -> Answers {
+        let debts = self.common.local.debts_of(&batch).await;
+        if debts.is_empty() {
+            return self.send_guarded(&batch).await;
+        }
+        let mut all: Batch = debts.iter().map(|debt| [debt.operation()]).collect();
+        batch.groups().for_each(|group| all.push(group.iter().copied()));
+        let mut answers = self.send_guarded(&all).await;
+        let mut answers = answers.drain();
+        for debt in debts {
+            self.common.local.settle(debt, answers.next()).await;
+        }
+        let mut own = Answers::new();
+        answers.for_each(|answer| own.push(answer));
+        own
+    }
+
+    async fn send_guarded(&self, batch: &Batch) -> Answers {
+        let (mut answers, troubles) = self.send_once(batch, May::Call).await;
         let is_beyond = |trouble: &Option<Trouble>| *trouble == Some(Trouble::BeyondEdges);
         if !troubles.iter().any(is_beyond) {
             return answers;
@@ -128,8 +156,8 @@ impl Sender {
     }
 
     async fn send_once(&self, batch: &Batch, may: May) -> (Answers, Vec<Option<Trouble>>) {
-        let clock = self.common.clock.as_ref().map(|clock| clock.now());
-        let call = Call::of(batch, clock, clock.unwrap_or_else(|| self.about_now()));
+        let clock = self.time.told_by_us();
+        let call = Call::of(batch, clock, clock.unwrap_or_else(|| self.time.now()));
         let names = call.keys.iter().map(|key| self.name(*key)).chain([self.secret.name.clone()]);
         let names: Vec<Vec<u8>> = names.collect();
         let calling = self.common.link.eval(&names, &call.numbers, &self.secret.fingerprint);
@@ -141,7 +169,8 @@ impl Sender {
         self.note(reply.as_ref().err(), may);
         match reply {
             Ok(reply) => {
-                self.learn_the_time(reply.now);
+                self.time.learn(reply.now);
+                self.common.local.learn_the_time(reply.now);
                 self.note_secret(reply.secret).await;
                 if reply.secret == SecretStands::Changed {
                     let answers = unavailable(batch.operations().len(), false);
@@ -170,17 +199,6 @@ impl Sender {
         format!("{}{key:032x}", self.prefix).into_bytes()
     }
 
-    /// About the server's time.
-    fn about_now(&self) -> Timestamp {
-        let now = self.system.now().nanos();
-        Timestamp::from_nanos(now.saturating_add_signed(self.ahead.load(Ordering::Relaxed)))
-    }
-
-    fn learn_the_time(&self, server: Timestamp) {
-        let ahead = server.nanos().cast_signed().wrapping_sub(self.system.now().nanos().cast_signed());
-        self.ahead.store(ahead, Ordering::Relaxed);
-    }
-
     /// Logs when it is not asked any more and when it is again, and nothing for each call.
     fn note(&self, error: Option<&RedisError>, may: May) {
         if let Some(error) = error {
@@ -202,6 +220,7 @@ impl Sender {
             }
             (Some(Turn::Closed), _) => {
                 tracing::info!(store = self.common.at, keys = self.prefix, "the store answers again");
+                self.common.local.returned.notify_one();
             }
             _ => {}
         }

@@ -1,6 +1,7 @@
 //! Where a Redis is, and how its keys are named: as a URL says it, settled.
 
 use std::fmt;
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 use ::redis::io::tcp::TcpSettings;
@@ -24,6 +25,7 @@ pub struct RedisSettings {
     certificates: Option<TlsCertificates>,
     prefix: String,
     deadline: Duration,
+    nodes: NonZeroU64,
 }
 
 /// How servers stand together.
@@ -108,7 +110,8 @@ impl RedisSettings {
         }
         let prefix = Self::PREFIX.to_owned();
         let (sentinel_password, certificates, deadline) = (None, None, Self::DEADLINE);
-        Ok(Self { shape, places, own, sentinel_password, certificates, prefix, deadline })
+        let nodes = NonZeroU64::MIN;
+        Ok(Self { shape, places, own, sentinel_password, certificates, prefix, deadline, nodes })
     }
 
     /// Names all keys with this at the beginning. Two deployments that share a server and a secret have one each.
@@ -121,6 +124,12 @@ impl RedisSettings {
     #[must_use]
     pub fn with_deadline(self, deadline: Duration) -> Self {
         Self { deadline, ..self }
+    }
+
+    /// Shares quotas among so many nodes while the server does not answer, for policies that are `local` then.
+    #[must_use]
+    pub fn with_nodes(self, nodes: NonZeroU64) -> Self {
+        Self { nodes, ..self }
     }
 
     /// Whether there is a password.
@@ -169,6 +178,11 @@ impl RedisSettings {
         }
         let client_tls = own.map(|(client_cert, client_key)| ClientTlsConfig { client_cert, client_key });
         Ok(Self { certificates: Some(TlsCertificates { client_tls, root_cert: authority }), ..self })
+    }
+
+    /// How many nodes share the store, as far as it was said: one if it was not.
+    pub fn nodes(&self) -> NonZeroU64 {
+        self.nodes
     }
 
     pub(super) fn deadline(&self) -> Duration {

@@ -199,7 +199,7 @@ async fn apply<F: Fixture>(fixture: &F, group: &[Operation]) -> Vec<(Decision, O
 fn decided(answer: Answer) -> (Decision, Option<Receipt>) {
     match answer {
         Answer::Decided { decision, receipt, .. } => (decision, receipt),
-        Answer::Unavailable { .. } => panic!("a healthy store answers"),
+        Answer::Local { .. } | Answer::Unavailable { .. } => panic!("a healthy store answers"),
     }
 }
 

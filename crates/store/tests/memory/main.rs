@@ -53,7 +53,7 @@ impl Small {
         let batch: Batch = [group.iter().copied()].into_iter().collect();
         let decided = |answer| match answer {
             Answer::Decided { decision, receipt, .. } => (decision, receipt),
-            Answer::Unavailable { .. } => panic!("memory answers"),
+            Answer::Local { .. } | Answer::Unavailable { .. } => panic!("memory answers"),
         };
         self.store.apply(batch).await.drain().map(decided).collect()
     }

@@ -25,7 +25,7 @@ fn take(key: u128, rule: Rule) -> Operation {
 fn decided(answer: &Answer) -> Decision {
     match answer {
         Answer::Decided { decision, .. } => *decision,
-        Answer::Unavailable { .. } => panic!("a healthy store answers"),
+        Answer::Local { .. } | Answer::Unavailable { .. } => panic!("a healthy store answers"),
     }
 }
 

@@ -38,7 +38,7 @@ pub(crate) async fn ask(store: &RedisStore, name: &str, rule: Rule, op: Op) -> A
 async fn take(store: &RedisStore, name: &str, rule: Rule, cost: u64) -> Decision {
     match ask(store, name, rule, Op::Take(cost)).await {
         Answer::Decided { decision, .. } => decision,
-        Answer::Unavailable { .. } => panic!("a healthy store answers"),
+        Answer::Local { .. } | Answer::Unavailable { .. } => panic!("a healthy store answers"),
     }
 }
 

@@ -31,7 +31,7 @@ impl World {
     async fn ask(&self, node: usize, rule: Rule, op: Op) -> (Decision, Option<Receipt>) {
         match self.nodes[node].apply_one(Operation::new(key(rule.algorithm.as_str()), rule, op)).await {
             Answer::Decided { decision, receipt, .. } => (decision, receipt),
-            Answer::Unavailable { .. } => panic!("a healthy store answers"),
+            Answer::Local { .. } | Answer::Unavailable { .. } => panic!("a healthy store answers"),
         }
     }
 

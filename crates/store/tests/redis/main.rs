@@ -12,6 +12,7 @@ mod batches;
 mod cases;
 mod denials;
 mod differential;
+mod local;
 mod sick;
 mod tls;
 mod topologies;

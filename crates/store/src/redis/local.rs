@@ -1,0 +1,298 @@
+//! Counting while the server does not answer, for policies that say `on_store_failure: local`: in this node's memory,
+//! at its share of the quota (promise 14), beginning with what the server last told.
+//!
+//! A share of a quota is `max(1, limit ÷ nodes)`. A key begins its share with the node's part of the use that the
+//! server last told, so that nodes which all heard the same admit together what was left, rounded down for each.
+//!
+//! What was counted here and surely not there is a debt. It goes to the server in the first call that names its key
+//! after the server is back, before anything else is decided about that key; keys that nobody asks for are brought by
+//! [`Local::owing`]. What may have reached the server is never sent again, and so is no debt.
+
+mod known;
+
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use weir_core::{
+    Answer, Answers, Batch, Key, Op, Operation, Outcome, Posture, Rule, Span, Store as _, Timestamp,
+};
+
+use super::time::ServerTime;
+use crate::clock::Clock;
+use crate::memory::{MemoryLimits, MemoryStore};
+use known::Known;
+
+/// So much is counted here at most, at 40 to 64 bytes a key and 16 an entry; beyond it keys of a policy share theirs.
+const LIMITS: MemoryLimits = MemoryLimits { keys: 1 << 20, log_entries: 1 << 22 };
+/// So many keys are remembered as counted here. What is beyond begins with a whole share, and what it used is not told
+/// to the server.
+const COUNTED_MAX: usize = 1 << 19;
+/// The same key under another name: of it is counted only what is owed.
+const OWED: u128 = 1 << 127 | 1;
+
+pub(super) struct Local {
+    nodes: NonZeroU64,
+    time: Arc<ServerTime>,
+    known: Mutex<Known>,
+    store: MemoryStore<Arc<ServerTime>>,
+    counted: Mutex<HashMap<Key, Counted>>,
+    paying: tokio::sync::Mutex<()>,
+    /// Whether anything was counted here: nothing else is looked at where nothing was.
+    is_used: AtomicBool,
+    /// The server is back.
+    pub(super) returned: Notify,
+}
+
+/// A key that was counted here since the server last heard of it.
+#[derive(Clone, Copy)]
+struct Counted {
+    rule: Rule,
+    share: Rule,
+    /// Nothing is left of it then.
+    until: Timestamp,
+}
+
+/// What a key owes to the server.
+pub(super) struct Debt {
+    key: Key,
+    counted: Counted,
+    units: u64,
+}
+
+impl Debt {
+    /// The operation that pays it.
+    pub(super) fn operation(&self) -> Operation {
+        Operation::new(self.key, self.counted.rule, Op::Adjust(signed(self.units)))
+    }
+}
+
+impl Local {
+    /// Counts for one of so many nodes.
+    pub(super) fn new(nodes: NonZeroU64, clock: Option<Arc<dyn Clock>>) -> Self {
+        let time = Arc::new(ServerTime::new(clock));
+        Self {
+            nodes,
+            store: MemoryStore::with(time.clone(), LIMITS),
+            time,
+            known: Mutex::default(),
+            counted: Mutex::default(),
+            paying: tokio::sync::Mutex::default(),
+            is_used: AtomicBool::new(false),
+            returned: Notify::new(),
+        }
+    }
+
+    /// Reserves room for these.
+    pub(super) fn in_force(&self, rules: &[Rule]) {
+        let shares: Vec<Rule> = rules.iter().filter_map(|rule| rule.share(self.nodes)).collect();
+        self.store.in_force(&shares);
+    }
+
+    /// Whether any of these may need it.
+    pub(super) fn concerns(operations: &[Operation]) -> bool {
+        operations.iter().any(|operation| operation.posture == Posture::Local)
+    }
+
+    /// Learns from what the server answered, and answers in its place where it did not.
+    pub(super) async fn complete(&self, batch: &Batch, mut answers: Answers) -> Answers {
+        let mut all = Answers::new();
+        let mut given = answers.drain();
+        for group in batch.groups() {
+            let missing = || Answer::Unavailable { sent: true };
+            let mut own: Vec<Answer> = group.iter().map(|_| given.next().unwrap_or_else(missing)).collect();
+            self.learn(group, &own);
+            self.decide(group, &mut own).await;
+            for answer in own {
+                all.push(answer);
+            }
+        }
+        all
+    }
+
+    fn learn(&self, group: &[Operation], answers: &[Answer]) {
+        let now = self.time.now();
+        for (operation, answer) in group.iter().zip(answers) {
+            if let (Posture::Local, Answer::Decided { decision, .. }) = (operation.posture, answer) {
+                self.known.lock().learn(operation.key, operation.rule, decision, now);
+            }
+        }
+    }
+
+    /// Decides what of a group the server left open, all or nothing with what it did decide.
+    async fn decide(&self, group: &[Operation], answers: &mut [Answer]) {
+        let is_ours = |(operation, answer): &(&Operation, &Answer)| {
+            operation.posture == Posture::Local && matches!(answer, Answer::Unavailable { .. })
+        };
+        let ours: Vec<usize> = group
+            .iter()
+            .zip(&*answers)
+            .enumerate()
+            .filter(|(_, pair)| is_ours(pair))
+            .map(|(i, _)| i)
+            .collect();
+        if ours.is_empty() {
+            return;
+        }
+        let refuses = |pair: &(&Operation, &Answer)| pair.0.enforced && !is_ours(pair) && is_refused(pair);
+        let is_refused = group.iter().zip(&*answers).any(|pair| refuses(&pair));
+        let mut own: Vec<(usize, Operation)> = Vec::new();
+        let (mut owed, mut noted) = (Vec::new(), Vec::new());
+        for i in ours {
+            let (Some(operation), Some(answer)) = (group.get(i), answers.get(i)) else { continue };
+            let Some(share) = operation.rule.share(self.nodes) else { continue };
+            let op = match operation.op {
+                Op::Take(cost) if is_refused => Op::Peek(cost),
+                op => op,
+            };
+            noted.push((operation.key, self.begin(operation, share).await));
+            let operation = Operation { rule: share, op, ..*operation };
+            own.push((i, operation));
+            if matches!(answer, Answer::Unavailable { sent: false }) {
+                owed.push(Operation { key: owed_by(operation.key), enforced: false, ..operation });
+            }
+        }
+        let batch = std::iter::once(own.iter().map(|(_, operation)| *operation).chain(owed)).collect();
+        let mut decided = self.store.apply(batch).await;
+        // Again, since a debt that was paid meanwhile took the note away.
+        for (key, counted) in noted {
+            self.note(key, counted);
+        }
+        for ((i, operation), decided) in own.into_iter().zip(decided.drain()) {
+            let Answer::Decided { decision, receipt, .. } = decided else { continue };
+            // More than a share ever holds, but not more than the quota: here that cannot be decided.
+            let whole = group.get(i).map(|operation| operation.rule);
+            let is_beyond = decision.outcome == Outcome::Never && fits(operation.op, whole);
+            if let Some(answer) = answers.get_mut(i).filter(|_| !is_beyond) {
+                *answer = Answer::Local { decision, charged: receipt.map_or(0, |receipt| receipt.amount) };
+            }
+        }
+    }
+
+    /// Notes that a key is counted here. If it was not before, its share begins with the node's part of what the server
+    /// last told, if it did.
+    async fn begin(&self, operation: &Operation, share: Rule) -> Counted {
+        let now = self.time.now();
+        let Operation { key, rule, .. } = *operation;
+        let until = now.after(Span::from_nanos(share.memory().nanos().saturating_mul(2)));
+        let counted = Counted { rule, share, until };
+        let told = || self.known.lock().used(key, rule, now);
+        if self.note(key, counted)
+            && let Some(told) = told()
+        {
+            let by = signed(told.div_ceil(self.nodes.get())) - signed(self.used(key, share).await);
+            self.store.apply_one(Operation::new(key, share, Op::Adjust(by))).await;
+        }
+        counted
+    }
+
+    /// The keys that were counted here, each with its rule.
+    pub(super) fn owing(&self) -> Vec<(Key, Rule)> {
+        self.counted.lock().iter().map(|(key, counted)| (*key, counted.rule)).collect()
+    }
+
+    /// Takes note of the server's time.
+    pub(super) fn learn_the_time(&self, server: Timestamp) {
+        self.time.learn(server);
+    }
+
+    /// Takes what the keys of a batch owe, to be paid by the call that carries the batch; nothing, too, of a key that
+    /// was counted here. How that ended is told by [`Local::settle`].
+    pub(super) async fn debts_of(&self, batch: &Batch) -> Vec<Debt> {
+        let mut debts: Vec<Debt> = Vec::new();
+        if !self.is_used.load(Ordering::Acquire) {
+            return debts;
+        }
+        // Two calls do not pay the same.
+        let _alone = self.paying.lock().await;
+        for Operation { key, .. } in batch.operations() {
+            let Some(counted) = self.counted.lock().get(key).copied() else { continue };
+            if debts.iter().any(|debt| debt.key == *key) {
+                continue;
+            }
+            let units = self.used(owed_by(*key), counted.share).await;
+            // What is counted meanwhile stays owed.
+            let paid = Operation::new(owed_by(*key), counted.share, Op::Adjust(-signed(units)));
+            self.store.apply_one(paid).await;
+            debts.push(Debt { key: *key, counted, units });
+        }
+        debts
+    }
+
+    /// Ends the share of a key whose debt was paid. What surely did not arrive is owed again; what may have arrived is
+    /// not, and the share goes on.
+    pub(super) async fn settle(&self, debt: Debt, answer: Option<Answer>) {
+        let Debt { key, counted, units } = debt;
+        match answer {
+            Some(Answer::Decided { decision, .. }) => {
+                // The next share begins with that.
+                self.known.lock().learn(key, counted.rule, &decision, self.time.now());
+                self.forget(key);
+                // Looked at after it was forgotten: what is counted later is noted later.
+                if self.used(owed_by(key), counted.share).await > 0 {
+                    self.note(key, counted);
+                }
+            }
+            Some(Answer::Unavailable { sent: false }) => {
+                let owed = Operation::new(owed_by(key), counted.share, Op::Adjust(signed(units)));
+                self.store.apply_one(owed).await;
+            }
+            _ => {}
+        }
+    }
+
+    /// The units that are used of a key here.
+    async fn used(&self, key: Key, share: Rule) -> u64 {
+        match self.store.apply_one(Operation::new(key, share, Op::Peek(0))).await {
+            Answer::Decided { decision, .. } => decision.limit - decision.remaining,
+            Answer::Local { .. } | Answer::Unavailable { .. } => 0,
+        }
+    }
+
+    fn forget(&self, key: Key) {
+        let mut all = self.counted.lock();
+        all.remove(&key);
+        self.is_used.store(!all.is_empty(), Ordering::Release);
+    }
+
+    /// Notes that a key is counted here, and returns whether it was not before.
+    fn note(&self, key: Key, counted: Counted) -> bool {
+        let now = self.time.now();
+        let mut all = self.counted.lock();
+        if all.len() >= COUNTED_MAX && !all.contains_key(&key) {
+            all.retain(|_, counted| now < counted.until);
+            if all.len() >= COUNTED_MAX {
+                return false;
+            }
+        }
+        let before = all.insert(key, counted);
+        self.is_used.store(true, Ordering::Release);
+        before.is_none_or(|before| now >= before.until)
+    }
+}
+
+fn signed(units: u64) -> i64 {
+    i64::try_from(units).unwrap_or(i64::MAX)
+}
+
+fn fits(op: Op, rule: Option<Rule>) -> bool {
+    let (Op::Take(cost) | Op::Peek(cost)) = op else { return true };
+    rule.is_some_and(|rule| cost <= rule.quota.capacity())
+}
+
+const fn owed_by(Key(key): Key) -> Key {
+    Key(key ^ OWED)
+}
+
+/// Whether an enforced operation that is not decided here refuses its request.
+fn is_refused((operation, answer): &(&Operation, &Answer)) -> bool {
+    match answer {
+        Answer::Decided { decision, .. } | Answer::Local { decision, .. } => {
+            decision.outcome != Outcome::Allow
+        }
+        Answer::Unavailable { .. } => operation.posture != Posture::Open,
+    }
+}
