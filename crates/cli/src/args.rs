@@ -59,6 +59,9 @@ pub(crate) struct SettingsArgs {
         default_value = "1"
     )]
     nodes: String,
+    /// Make calls to the store go wrong, to rehearse: `store: delay 50ms 20%`, `store: fail 5%`, `store: drop 5%`
+    #[arg(long, value_name = "FAULTS", env = "WEIR_FAULT")]
+    fault: Option<String>,
     /// The certificate of the authority that signed the servers'; by default those that the machine trusts
     #[arg(long, value_name = "FILE", env = "WEIR_STORE_CA")]
     store_ca: Option<PathBuf>,
@@ -157,6 +160,7 @@ impl SettingsArgs {
             store_prefix: self.store_prefix,
             store_deadline: self.store_deadline,
             nodes: self.nodes,
+            fault: self.fault,
             store_ca: self.store_ca,
             store_cert: self.store_cert,
             store_key: self.store_key,

@@ -120,6 +120,9 @@ async fn serve(
         }
         StoreSetting::Redis(redis) => {
             tracing::info!(store = %redis, "counting together with all nodes of this store");
+            for fault in redis.faults() {
+                tracing::warn!(%fault, "calls to the store go wrong ON PURPOSE (--fault): not for production");
+            }
             let is_local = |policy: &Policy| policy.posture == Posture::Local;
             if redis.nodes().get() == 1 && policies.policies().iter().any(is_local) {
                 tracing::warn!(

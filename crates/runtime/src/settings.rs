@@ -1,5 +1,6 @@
 //! What a node is told about itself: as typed, and settled.
 
+mod fault;
 mod store;
 
 pub use store::StoreSetting;
@@ -33,6 +34,8 @@ pub struct RawSettings {
     pub store_deadline: String,
     /// How many nodes share the store.
     pub nodes: String,
+    /// What is to go wrong with calls to the store on purpose.
+    pub fault: Option<String>,
     /// A file with the certificate of the authority that signed the servers'.
     pub store_ca: Option<PathBuf>,
     /// A file with our certificate for the servers.
@@ -237,6 +240,13 @@ fn number(flag: &'static str, text: &str, min: usize, max: usize) -> Result<usiz
     in_range.ok_or_else(|| refuse(flag, text, format!("a whole number from {min} to {max} is expected")))
 }
 
+/// A time with its unit, `ms` or `s`, of so many milliseconds at least and at most.
+fn millis(text: &str, min: u64, max: u64) -> Option<Duration> {
+    let number = |unit: &str| text.strip_suffix(unit)?.parse::<u64>().ok();
+    let millis = number("ms").or_else(|| number("s")?.checked_mul(1_000))?;
+    (min..=max).contains(&millis).then(|| Duration::from_millis(millis))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -251,6 +261,7 @@ mod tests {
             store_prefix: "weir:".into(),
             store_deadline: "10ms".into(),
             nodes: "1".into(),
+            fault: None,
             store_ca: None,
             store_cert: None,
             store_key: None,
@@ -310,6 +321,7 @@ mod tests {
             let error = settings.settle().unwrap_err().to_string();
             assert!(error.starts_with("--nodes") && error.contains("from 1 to 1000000"), "{error}");
         }
+        assert!(error(|s| s.fault = Some("store: fail 5%".into())).contains("--store redis://"));
         let certificate = |s: &mut RawSettings| {
             (s.store, s.store_cert) = ("rediss://h".into(), Some("Cargo.toml".into()));
         };

@@ -36,4 +36,6 @@ mod redis;
 pub use any::AnyStore;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use memory::{MemoryLimits, MemoryStats, MemoryStore};
-pub use redis::{OwnSecret, RedisSettings, RedisStore, RedisStoreError, RedisUrlError, ServerStats};
+pub use redis::{
+    Fault, FaultKind, OwnSecret, RedisSettings, RedisStore, RedisStoreError, RedisUrlError, ServerStats,
+};

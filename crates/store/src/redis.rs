@@ -13,6 +13,7 @@ mod batcher;
 mod breaker;
 mod call;
 mod denials;
+mod fault;
 mod hand_over;
 mod link;
 mod local;
@@ -30,6 +31,7 @@ mod tally;
 mod time;
 mod value;
 
+pub use fault::{Fault, FaultKind};
 pub use secret::OwnSecret;
 pub use settings::{RedisSettings, RedisUrlError};
 pub use tally::ServerStats;
@@ -45,6 +47,7 @@ use weir_core::{Answer, Answers, Batch, KeySecret, Operation, Rule, Store};
 use crate::clock::{Clock, SystemClock};
 use batcher::{Batcher, GivenUp};
 use denials::Denials;
+use fault::Faults;
 use hand_over::HandOver;
 use link::Link;
 use local::Local;
@@ -157,8 +160,9 @@ impl RedisStore {
             Denials::new(here)
         });
         let (at, deadline, tally) = (at(), settings.deadline(), Tally::default());
+        let faults = Faults { faults: settings.faults().to_vec(), ..Faults::default() };
         let local = Arc::new(Local::new(settings.nodes(), clock.clone()));
-        let common = Arc::new(Common { link, at, local: local.clone(), denials, deadline, tally });
+        let common = Arc::new(Common { link, at, local: local.clone(), denials, deadline, faults, tally });
         let lane = |(prefix, name)| {
             let shared = SharedSecret { name, text: text.clone(), fingerprint: fingerprint.clone() };
             Batcher::start(Sender::new(common.clone(), prefix, shared, clock.clone()))
@@ -171,7 +175,7 @@ impl RedisStore {
     /// What happened so far.
     pub fn stats(&self) -> ServerStats {
         let open = self.lanes.iter().filter_map(Batcher::trouble).count();
-        self.common.tally.stats(self.lanes.len(), open)
+        ServerStats { faults: self.common.faults.met(), ..self.common.tally.stats(self.lanes.len(), open) }
     }
 
     async fn ask_in_time(&self, batch: Batch) -> Answers {

@@ -28,7 +28,7 @@ impl Node {
         Self::starting(variables, args).listening()
     }
 
-    fn listening(mut self) -> Self {
+    pub(crate) fn listening(mut self) -> Self {
         let node = &mut self;
         let listening = node.logged("listening");
         let address = |name: &str| listening[name].as_str().unwrap().parse().unwrap();

@@ -288,3 +288,33 @@ policies:
         server.signal("CONT");
     }
 }
+
+#[test]
+fn faults_on_purpose_are_told_counted_and_answered_by_posture() {
+    if !Kind::Redis.is_wanted() {
+        return;
+    }
+    let url = Kind::Redis.shared().url();
+    for (fault, counted, status) in [
+        ("store: fail 100%", "errors_total{kind=\"connection\"} 2", [503, 503]),
+        ("store: drop 100%", "given_up_total 2", [503, 503]),
+        ("store: delay 20ms 100%", "given_up_total 0", [200, 200]),
+    ] {
+        let text = "
+domain: d
+policies:
+  - { name: guarded, key: [user], quota: 9/100d, on_store_failure: closed }
+";
+        let policies = file("faults.yaml", text);
+        let prefix = format!("{}:", fault.replace(' ', "-"));
+        let arguments = [&policies, "--store", &url, "--store-prefix", &prefix, "--store-deadline", "200ms"];
+        let mut node = Node::starting(&[("WEIR_FAULT", fault)], &arguments);
+        node = node.listening();
+        let told = node.logged("calls to the store go wrong ON PURPOSE (--fault): not for production");
+        assert!(fault.ends_with(told["fault"].as_str().unwrap()), "{told}");
+        assert_eq!([node.check(BODY).0, node.check(BODY).0], status, "{fault}");
+        let metrics = get(node.admin, "/metrics").body;
+        assert!(metrics.contains("weir_store_faults_total 2\n"), "{fault}");
+        assert!(metrics.contains(&format!("weir_store_{counted}\n")), "{fault}: {metrics}");
+    }
+}

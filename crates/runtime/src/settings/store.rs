@@ -8,7 +8,8 @@ use std::time::Duration;
 use weir_core::Precision;
 use weir_store::RedisSettings;
 
-use super::{RawSettings, SettingsError, number, refuse};
+use super::fault::faults;
+use super::{RawSettings, SettingsError, millis, number, refuse};
 
 /// Where the counting is done.
 #[derive(Clone, Debug)]
@@ -40,7 +41,12 @@ impl RawSettings {
     pub(super) fn store(&self) -> Result<StoreSetting, SettingsError> {
         let deadline = deadline(&self.store_deadline)?;
         let nodes = number("nodes", &self.nodes, 1, 1_000_000)? as u64;
+        let faults = self.fault.as_deref().map(faults).transpose()?;
         if StoreSetting::precision(&self.store)? == Precision::Integer {
+            if faults.is_some() {
+                let why = "a store in memory has no calls that could go wrong; give --store redis://…";
+                return Err(refuse("fault", self.fault.as_deref().unwrap_or_default(), why));
+            }
             return Ok(StoreSetting::Memory);
         }
         let refused = |why: String| refuse("store", hidden(&self.store), why);
@@ -78,7 +84,10 @@ impl RawSettings {
             let why = "a prefix has at least one character, and none of { } * ? [";
             return Err(refuse("store-prefix", &self.store_prefix, why));
         }
-        let redis = redis.with_prefix(&self.store_prefix).with_deadline(deadline);
+        let redis = redis
+            .with_prefix(&self.store_prefix)
+            .with_deadline(deadline)
+            .with_faults(faults.unwrap_or_default());
         // It was found to be at least 1.
         let nodes = NonZeroU64::new(nodes).unwrap_or(NonZeroU64::MIN);
         Ok(StoreSetting::Redis(Box::new(redis.with_nodes(nodes))))
@@ -87,11 +96,8 @@ impl RawSettings {
 
 /// A millisecond to ten seconds: with less no server answers, and for longer nobody waits.
 fn deadline(text: &str) -> Result<Duration, SettingsError> {
-    let number = |unit: &str| text.strip_suffix(unit)?.parse::<u64>().ok();
-    let millis = number("ms").or_else(|| number("s")?.checked_mul(1_000));
     let problem = "a deadline from 1ms to 10s is expected";
-    let millis = millis.filter(|millis| (1..=10_000).contains(millis));
-    millis.map(Duration::from_millis).ok_or_else(|| refuse("store-deadline", text, problem))
+    millis(text, 1, 10_000).ok_or_else(|| refuse("store-deadline", text, problem))
 }
 
 /// The URL without what stands before an `@`: there may be a password in it.

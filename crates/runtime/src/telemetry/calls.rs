@@ -16,6 +16,7 @@ pub(super) fn encode(stats: ServerStats, encoder: &mut DescriptorEncoder<'_>) ->
         ("store_given_up", "Decisions given up at their deadline", stats.given_up),
         ("store_refused", "Decisions not asked for, since the breaker was open", stats.refused),
         ("store_known", "Denials that were known and took no call", stats.known),
+        ("store_faults", "Calls that met a fault on purpose (--fault)", stats.faults),
         ("store_breaker_opened", "Times that the breaker opened", stats.opened),
     ];
     counters(encoder, all)?;

@@ -12,6 +12,7 @@ use weir_core::{Answer, Answers, Batch, Key};
 use super::breaker::{Breaker, May, Turn};
 use super::call::Call;
 use super::denials::Denials;
+use super::fault::Faults;
 use super::link::{Link, may_have_run};
 use super::local::Local;
 use super::lot::lot;
@@ -45,6 +46,8 @@ pub(super) struct Common {
     pub(super) denials: Option<Denials>,
     /// How long an answer may take.
     pub(super) deadline: Duration,
+    /// What is to go wrong on purpose.
+    pub(super) faults: Faults,
     pub(super) tally: Tally,
 }
 
@@ -162,7 +165,7 @@ impl Sender {
         let names: Vec<Vec<u8>> = names.collect();
         let calling = self.common.link.eval(&names, &call.numbers, &self.secret.fingerprint);
         add(&self.common.tally.calls);
-        let reply = timeout(self.common.deadline + MARGIN, calling)
+        let reply = timeout(self.common.deadline + MARGIN, self.common.faults.around(calling))
             .await
             .unwrap_or_else(|_| Err(RedisError::from(std::io::Error::from(std::io::ErrorKind::TimedOut))));
         let reply = reply.and_then(Reply::read);

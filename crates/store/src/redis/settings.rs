@@ -13,6 +13,8 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use thiserror::Error;
 
+use super::fault::Fault;
+
 /// The settings of a [`super::RedisStore`]. Its `Debug` and `Display` never show a password.
 #[derive(Clone)]
 pub struct RedisSettings {
@@ -26,6 +28,7 @@ pub struct RedisSettings {
     prefix: String,
     deadline: Duration,
     nodes: NonZeroU64,
+    faults: Vec<Fault>,
 }
 
 /// How servers stand together.
@@ -110,8 +113,8 @@ impl RedisSettings {
         }
         let prefix = Self::PREFIX.to_owned();
         let (sentinel_password, certificates, deadline) = (None, None, Self::DEADLINE);
-        let nodes = NonZeroU64::MIN;
-        Ok(Self { shape, places, own, sentinel_password, certificates, prefix, deadline, nodes })
+        let (nodes, faults) = (NonZeroU64::MIN, Vec::new());
+        Ok(Self { shape, places, own, sentinel_password, certificates, prefix, deadline, nodes, faults })
     }
 
     /// Names all keys with this at the beginning. Two deployments that share a server and a secret have one each.
@@ -130,6 +133,17 @@ impl RedisSettings {
     #[must_use]
     pub fn with_nodes(self, nodes: NonZeroU64) -> Self {
         Self { nodes, ..self }
+    }
+
+    /// Has some of the calls go wrong, to rehearse a sick server.
+    #[must_use]
+    pub fn with_faults(self, faults: Vec<Fault>) -> Self {
+        Self { faults, ..self }
+    }
+
+    /// What is to go wrong on purpose.
+    pub fn faults(&self) -> &[Fault] {
+        &self.faults
     }
 
     /// Whether there is a password.

@@ -24,6 +24,8 @@ pub struct ServerStats {
     pub lanes: usize,
     /// Lanes whose breaker is open.
     pub open: usize,
+    /// Calls that met a fault on purpose.
+    pub faults: u64,
 }
 
 /// The counters.
@@ -69,6 +71,7 @@ impl Tally {
             opened: read(&self.opened),
             lanes,
             open,
+            faults: 0,
         }
     }
 }
