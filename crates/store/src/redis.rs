@@ -160,7 +160,7 @@ impl RedisStore {
             Denials::new(here)
         });
         let (at, deadline, tally) = (at(), settings.deadline(), Tally::default());
-        let faults = Faults { faults: settings.faults().to_vec(), ..Faults::default() };
+        let faults = Faults(settings.faults().to_vec());
         let local = Arc::new(Local::new(settings.nodes(), clock.clone()));
         let common = Arc::new(Common { link, at, local: local.clone(), denials, deadline, faults, tally });
         let lane = |(prefix, name)| {
@@ -175,7 +175,7 @@ impl RedisStore {
     /// What happened so far.
     pub fn stats(&self) -> ServerStats {
         let open = self.lanes.iter().filter_map(Batcher::trouble).count();
-        ServerStats { faults: self.common.faults.met(), ..self.common.tally.stats(self.lanes.len(), open) }
+        self.common.tally.stats(self.lanes.len(), open)
     }
 
     async fn ask_in_time(&self, batch: Batch) -> Answers {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::future::{Future, pending};
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use ::redis::RedisError;
@@ -44,25 +44,18 @@ impl fmt::Display for Fault {
 }
 
 /// The faults of a store: none unless it was told to have some.
-#[derive(Debug, Default)]
-pub(super) struct Faults {
-    pub(super) faults: Vec<Fault>,
-    /// How many calls met one.
-    pub(super) met: AtomicU64,
-}
+#[derive(Debug)]
+pub(super) struct Faults(pub(super) Vec<Fault>);
 
 impl Faults {
-    pub(super) fn met(&self) -> u64 {
-        self.met.load(Ordering::Relaxed)
-    }
-
-    /// Makes a call, with whatever falls to its lot.
+    /// Makes a call, with whatever falls to its lot, and counts that.
     pub(super) async fn around<T>(
         &self,
+        met: &AtomicU64,
         call: impl Future<Output = Result<T, RedisError>>,
     ) -> Result<T, RedisError> {
-        for fault in self.faults.iter().filter(|fault| lot() % 100 < u64::from(fault.percent)) {
-            add(&self.met);
+        for fault in self.0.iter().filter(|fault| lot() % 100 < u64::from(fault.percent)) {
+            add(met);
             match fault.kind {
                 FaultKind::Delay(delay) => sleep(delay).await,
                 FaultKind::Fail => return Err(io::Error::from(io::ErrorKind::ConnectionReset).into()),

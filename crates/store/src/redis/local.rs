@@ -21,6 +21,7 @@ use weir_core::{
     Answer, Answers, Batch, Key, Op, Operation, Outcome, Posture, Rule, Span, Store as _, Timestamp,
 };
 
+use super::spread::is_refusal;
 use super::time::ServerTime;
 use crate::clock::Clock;
 use crate::memory::{MemoryLimits, MemoryStore};
@@ -124,8 +125,11 @@ impl Local {
 
     /// Decides what of a group the server left open, all or nothing with what it did decide.
     async fn decide(&self, group: &[Operation], answers: &mut [Answer]) {
+        // What has no share that could be counted by is refused, as by a closed policy.
         let is_ours = |(operation, answer): &(&Operation, &Answer)| {
-            operation.posture == Posture::Local && matches!(answer, Answer::Unavailable { .. })
+            operation.posture == Posture::Local
+                && matches!(answer, Answer::Unavailable { .. })
+                && operation.rule.share(self.nodes).is_some()
         };
         let ours: Vec<usize> = group
             .iter()
@@ -289,10 +293,6 @@ const fn owed_by(Key(key): Key) -> Key {
 
 /// Whether an enforced operation that is not decided here refuses its request.
 fn is_refused((operation, answer): &(&Operation, &Answer)) -> bool {
-    match answer {
-        Answer::Decided { decision, .. } | Answer::Local { decision, .. } => {
-            decision.outcome != Outcome::Allow
-        }
-        Answer::Unavailable { .. } => operation.posture != Posture::Open,
-    }
+    let is_unknown = matches!(answer, Answer::Unavailable { .. });
+    is_refusal(answer) || (is_unknown && operation.posture != Posture::Open)
 }

@@ -165,9 +165,12 @@ impl Sender {
         let names: Vec<Vec<u8>> = names.collect();
         let calling = self.common.link.eval(&names, &call.numbers, &self.secret.fingerprint);
         add(&self.common.tally.calls);
-        let reply = timeout(self.common.deadline + MARGIN, self.common.faults.around(calling))
-            .await
-            .unwrap_or_else(|_| Err(RedisError::from(std::io::Error::from(std::io::ErrorKind::TimedOut))));
+        let reply = timeout(
+            self.common.deadline + MARGIN,
+            self.common.faults.around(&self.common.tally.faults, calling),
+        )
+        .await
+        .unwrap_or_else(|_| Err(RedisError::from(std::io::Error::from(std::io::ErrorKind::TimedOut))));
         let reply = reply.and_then(Reply::read);
         self.note(reply.as_ref().err(), may);
         match reply {

@@ -142,7 +142,8 @@ impl Spread {
     }
 }
 
-fn is_refusal(answer: &Answer) -> bool {
+/// Whether the store refused.
+pub(super) fn is_refusal(answer: &Answer) -> bool {
     matches!(answer, Answer::Decided { decision, .. } if decision.outcome != Outcome::Allow)
 }
 

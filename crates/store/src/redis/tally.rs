@@ -36,6 +36,7 @@ pub(super) struct Tally {
     pub(super) refused: AtomicU64,
     pub(super) known: AtomicU64,
     pub(super) opened: AtomicU64,
+    pub(super) faults: AtomicU64,
     failed: [AtomicU64; KINDS.len()],
 }
 
@@ -71,7 +72,7 @@ impl Tally {
             opened: read(&self.opened),
             lanes,
             open,
-            faults: 0,
+            faults: read(&self.faults),
         }
     }
 }
