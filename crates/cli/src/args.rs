@@ -49,6 +49,10 @@ pub(crate) struct SettingsArgs {
     /// How long a decision may take on a server; policies then answer by `on_store_failure`
     #[arg(long, value_name = "TIME", env = "WEIR_STORE_DEADLINE", default_value = "10ms")]
     store_deadline: String,
+    /// What happens if a server cannot be reached at the start: `serve` by `on_store_failure` until it can, or
+    /// `require` it and end
+    #[arg(long, value_name = "WORD", env = "WEIR_STORE_AT_START", default_value = "serve")]
+    store_at_start: String,
     /// How many nodes share the store; while it does not answer, a policy that says `on_store_failure: local` counts
     /// here, at this part of its quota
     #[arg(
@@ -159,6 +163,7 @@ impl SettingsArgs {
             store_sentinel_password: std::env::var_os("WEIR_STORE_SENTINEL_PASSWORD"),
             store_prefix: self.store_prefix,
             store_deadline: self.store_deadline,
+            store_at_start: self.store_at_start,
             nodes: self.nodes,
             fault: self.fault,
             store_ca: self.store_ca,

@@ -14,7 +14,7 @@ use weir_runtime::{
     admin, log_warnings, logs,
 };
 use weir_server::door::http;
-use weir_store::{AnyStore, MemoryStore, RedisStore};
+use weir_store::{AnyStore, Awaited, MemoryStore, RedisStore};
 
 use crate::args::ServeArgs;
 use crate::{NO, complain, say};
@@ -37,7 +37,7 @@ pub(crate) fn run(args: ServeArgs) -> Result<ExitCode> {
     let source = args.file.map_or(PolicySource::Example, PolicySource::File);
     let content = source.read()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let (store, options) = runtime.block_on(open(&settings))?;
+    let (store, options, awaited) = runtime.block_on(open(&settings))?;
     let loaded = match source.settle(&content, &options) {
         Ok(loaded) => loaded,
         Err(LoadError::Broken(report)) => {
@@ -57,7 +57,7 @@ pub(crate) fn run(args: ServeArgs) -> Result<ExitCode> {
     }
     let shutdown = Shutdown::new();
     let node = Arc::new(Node::new(limiter, telemetry, shutdown.clone()));
-    let reloader = Reloader::new(node.clone(), source.clone(), options, content);
+    let reloader = Reloader::new(node.clone(), source.clone(), options, content).awaiting(awaited);
     let served = runtime.block_on(serve(node, reloader, &settings, &shutdown, &source));
     // A policy file on a file system that hangs is not waited for.
     runtime.shutdown_timeout(Duration::from_secs(1));
@@ -65,20 +65,24 @@ pub(crate) fn run(args: ServeArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The store, and how policies are read for it.
-async fn open(settings: &Settings) -> Result<(Arc<AnyStore>, Options)> {
-    let log_limit_max = settings.log_limit_max;
+/// The store, how policies are read for it, and what waits for it where it is not there.
+async fn open(settings: &Settings) -> Result<(Arc<AnyStore>, Options, Option<Awaited>)> {
+    let options = |secret, precision| Options { secret, log_limit_max: settings.log_limit_max, precision };
     match &settings.store {
         StoreSetting::Memory => {
             let store = AnyStore::Memory(MemoryStore::with_limits(settings.memory));
-            let secret = settings.secret.secret();
-            Ok((Arc::new(store), Options { secret, log_limit_max, precision: Precision::Integer }))
+            Ok((Arc::new(store), options(settings.secret.secret(), Precision::Integer), None))
         }
         StoreSetting::Redis(redis) => {
-            let connected = RedisStore::connect(redis, &settings.secret).await;
-            let (store, secret) = connected.context("--store")?;
-            let store = AnyStore::Redis(store);
-            Ok((Arc::new(store), Options { secret, log_limit_max, precision: Precision::Double }))
+            let connected = if settings.requires_store {
+                RedisStore::connect(redis, &settings.secret)
+                    .await
+                    .map(|(store, secret)| (store, secret, None))
+            } else {
+                RedisStore::connect_or_wait(redis, &settings.secret).await
+            };
+            let (store, secret, awaited) = connected.context("--store")?;
+            Ok((Arc::new(AnyStore::Redis(store)), options(secret, Precision::Double), awaited))
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Policies that change while the node runs: taken whole, or not at all.
+//! Policies that change while the node runs: taken whole, or not at all. And the store that comes while it runs, with a
+//! secret under which they are loaded anew.
 
 mod watch;
 
@@ -8,7 +9,8 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, sleep_until, timeout};
 use weir_core::file::{Loaded, Options};
-use weir_core::{PolicySet, Store, Usage};
+use weir_core::{KeySecret, PolicySet, Store, Usage};
+use weir_store::Awaited;
 
 use crate::node::Node;
 use crate::shutdown::Shutdown;
@@ -32,12 +34,22 @@ pub struct Reloader<S> {
     options: Options,
     /// What was looked at last, good or bad: the same again is no news.
     seen: Option<Content>,
+    /// What was good last.
+    in_force: Content,
+    /// A store that is not there yet.
+    awaited: Option<Awaited>,
 }
 
 impl<S: Store + 'static> Reloader<S> {
     /// A reloader of what the node has loaded from `source`, whose content was `seen`.
     pub fn new(node: Arc<Node<S>>, source: PolicySource, options: Options, seen: Content) -> Self {
-        Self { node, source, options, seen: Some(seen) }
+        Self { node, source, options, seen: Some(seen.clone()), in_force: seen, awaited: None }
+    }
+
+    /// Opens that store once it is there, to policies that are loaded with its secret.
+    #[must_use]
+    pub fn awaiting(self, awaited: Option<Awaited>) -> Self {
+        Self { awaited, ..self }
     }
 
     /// Looks until the node is to stop.
@@ -56,6 +68,7 @@ impl<S: Store + 'static> Reloader<S> {
                 tokio::select! {
                     () = shutdown.asked() => return,
                     _ = told.recv() => watch = self.look(true).await,
+                    secret = agreed(&mut self.awaited) => self.open_store(secret).await,
                     () = watch.noticed() => {
                         // Each notice puts the look off: somebody is still writing. But not for ever.
                         let latest = *at_latest.get_or_insert(Instant::now() + SETTLE_MAX);
@@ -109,12 +122,34 @@ impl<S: Store + 'static> Reloader<S> {
         watch
     }
 
+    /// The store is there, and keys are hashed with this secret from now on.
+    async fn open_store(&mut self, secret: KeySecret) {
+        let awaited = self.awaited.take();
+        if secret != self.options.secret {
+            self.options.secret = secret;
+            let (source, options, content) =
+                (self.source.clone(), self.options.clone(), self.in_force.clone());
+            let settling = tokio::task::spawn_blocking(move || source.settle(&content, &options)).await;
+            // They were good before, and it is no secret that makes them bad.
+            let Ok(Ok(loaded)) = settling else {
+                return tracing::error!("the policies in force cannot be loaded with the store's secret");
+            };
+            self.node.count_by(loaded.policies);
+        }
+        if let Some(awaited) = awaited {
+            awaited.open();
+        }
+    }
+
     fn take(&mut self, loaded: Loaded, content: Option<Content>) {
         log_warnings(&loaded, &self.source.name());
         let old = self.node.policies();
         let anew = begun_anew(&loaded.policies, &old);
         let (policies, domain) = (loaded.policies.policies().len(), loaded.policies.domain().to_owned());
         self.node.replace(loaded.policies);
+        if let Some(content) = &content {
+            self.in_force = content.clone();
+        }
         self.seen = content;
         tracing::info!(source = self.source.name(), policies, domain, anew, "policies reloaded");
     }
@@ -129,6 +164,14 @@ impl<S: Store + 'static> Reloader<S> {
             tracing::error!(source = self.source.name(), error = %error, "policies refused; the old ones stay in force");
         }
         self.seen = content;
+    }
+}
+
+/// The secret of a store that is awaited, once it is there.
+async fn agreed(awaited: &mut Option<Awaited>) -> KeySecret {
+    match awaited {
+        Some(awaited) => awaited.agreed().await,
+        None => std::future::pending().await,
     }
 }
 

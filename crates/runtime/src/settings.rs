@@ -32,6 +32,8 @@ pub struct RawSettings {
     pub store_prefix: String,
     /// How long a decision may take on a server, with its unit: `10ms`.
     pub store_deadline: String,
+    /// What a node does whose store is not there when it starts: `serve` or `require`.
+    pub store_at_start: String,
     /// How many nodes share the store.
     pub nodes: String,
     /// What is to go wrong with calls to the store on purpose.
@@ -75,6 +77,9 @@ pub struct Settings {
     pub admin: Address,
     /// The store. By default the memory of this process.
     pub store: StoreSetting,
+    /// Whether a node whose store is away when it starts ends, instead of serving by posture until the store is there.
+    /// By default it serves: what it protects needs it then as well.
+    pub requires_store: bool,
     /// How much the store may hold in memory: a thousand keys to a thousand million. By default 4 million keys
     /// and 16 million entries of logs, about half a gigabyte.
     pub memory: MemoryLimits,
@@ -146,6 +151,11 @@ impl RawSettings {
             http: address("http", &self.http)?,
             admin: address("admin", &self.admin)?,
             store: self.store()?,
+            requires_store: word(
+                "store-at-start",
+                &self.store_at_start,
+                &[("serve", false), ("require", true)],
+            )?,
             memory: MemoryLimits {
                 keys: number("memory-keys", &self.memory_keys, 1_000, 1_000_000_000)?,
                 log_entries,
@@ -260,6 +270,7 @@ mod tests {
             store_sentinel_password: None,
             store_prefix: "weir:".into(),
             store_deadline: "10ms".into(),
+            store_at_start: "serve".into(),
             nodes: "1".into(),
             fault: None,
             store_ca: None,

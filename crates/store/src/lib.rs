@@ -37,5 +37,6 @@ pub use any::AnyStore;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use memory::{MemoryLimits, MemoryStats, MemoryStore};
 pub use redis::{
-    Fault, FaultKind, OwnSecret, RedisSettings, RedisStore, RedisStoreError, RedisUrlError, ServerStats,
+    Awaited, Fault, FaultKind, OwnSecret, RedisSettings, RedisStore, RedisStoreError, RedisUrlError,
+    ServerStats,
 };

@@ -9,6 +9,7 @@
 )]
 
 mod documents;
+mod late;
 mod node;
 mod reload;
 mod serve;

@@ -75,8 +75,13 @@ impl Node {
     }
 
     pub(crate) fn terminate(&self) {
+        self.signal("TERM");
+    }
+
+    /// Sends the node a signal: `TERM`, `STOP`, `CONT`.
+    pub(crate) fn signal(&self, name: &str) {
         let pid = self.id().to_string();
-        assert!(std::process::Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+        assert!(std::process::Command::new("kill").args(["-s", name, &pid]).status().unwrap().success());
     }
 
     pub(crate) fn wait(&mut self) -> ExitStatus {

@@ -14,7 +14,7 @@ use super::{file, weir};
 const BODY: &str = r#"{"attributes":{"user":"ada"}}"#;
 
 /// Nodes that count on servers under a prefix of their own. They are given time, since the machine may be busy.
-fn nodes<const N: usize>(url: &str, prefix: &str, policies: &str) -> [Node; N] {
+pub(crate) fn nodes<const N: usize>(url: &str, prefix: &str, policies: &str) -> [Node; N] {
     [(); N].map(|()| {
         Node::start(&[policies, "--store", url, "--store-prefix", prefix, "--store-deadline", "10s"])
     })
@@ -140,7 +140,7 @@ fn g01_a_restart_of_all_nodes_keeps_what_was_used() {
 }
 
 #[test]
-fn a_store_that_is_not_there_is_told_at_the_start() {
+fn a_store_that_refuses_its_node_is_told_at_the_start() {
     if !Kind::Redis.is_wanted() {
         return;
     }
@@ -158,7 +158,6 @@ fn a_store_that_is_not_there_is_told_at_the_start() {
         said
     };
     for (url, says) in [
-        (at(1), "no server answers there"),
         (at(not_redis.http.port()), "no Redis or Valkey"),
         (at(locked.port), "NOAUTH"),
         (format!("redis://:hunter3@127.0.0.1:{}", locked.port), "refuses this user or password"),
@@ -173,6 +172,9 @@ fn a_store_that_is_not_there_is_told_at_the_start() {
         let said = serve(&url, &[]);
         assert!(said.contains(says) && said.lines().count() == 1, "{url}: {said}");
     }
+    // Away, it is waited for, unless it is required.
+    let said = serve(&at(1), &[("WEIR_STORE_AT_START", "require")]);
+    assert!(said.contains("no server answers there") && said.lines().count() == 1, "{said}");
     let _first = nodes::<1>(&shared.url(), "weir:", &policies("first.yaml", "10/100d"));
     let said = serve(&shared.url(), &[("WEIR_KEY_SECRET", "a secret of its own")]);
     assert!(said.contains("another key secret"), "{said}");

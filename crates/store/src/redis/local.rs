@@ -193,6 +193,13 @@ impl Local {
         counted
     }
 
+    /// Forgets every key: they will have other names.
+    pub(super) fn begin_anew(&self) {
+        *self.known.lock() = Known::default();
+        self.counted.lock().clear();
+        self.is_used.store(false, Ordering::Release);
+    }
+
     /// The keys that were counted here, each with its rule.
     pub(super) fn owing(&self) -> Vec<(Key, Rule)> {
         self.counted.lock().iter().map(|(key, counted)| (*key, counted.rule)).collect()

@@ -37,7 +37,6 @@ pub(super) struct SharedSecret {
 
 /// What the lanes of a store have in common.
 pub(super) struct Common {
-    pub(super) link: Link,
     /// Which store this is.
     pub(super) at: String,
     /// What is counted here while the server does not answer.
@@ -53,6 +52,7 @@ pub(super) struct Common {
 
 pub(super) struct Sender {
     common: Arc<Common>,
+    link: Link,
     /// What the names of its keys begin with.
     prefix: String,
     secret: SharedSecret,
@@ -71,12 +71,14 @@ pub(super) struct Sender {
 impl Sender {
     pub(super) fn new(
         common: Arc<Common>,
+        link: Link,
         prefix: String,
         secret: SharedSecret,
         clock: Option<Arc<dyn Clock>>,
     ) -> Self {
         Self {
             common,
+            link,
             prefix,
             secret,
             system: SystemClock::new(),
@@ -163,7 +165,7 @@ impl Sender {
         let call = Call::of(batch, clock, clock.unwrap_or_else(|| self.time.now()));
         let names = call.keys.iter().map(|key| self.name(*key)).chain([self.secret.name.clone()]);
         let names: Vec<Vec<u8>> = names.collect();
-        let calling = self.common.link.eval(&names, &call.numbers, &self.secret.fingerprint);
+        let calling = self.link.eval(&names, &call.numbers, &self.secret.fingerprint);
         add(&self.common.tally.calls);
         let reply = timeout(
             self.common.deadline + MARGIN,
@@ -212,7 +214,7 @@ impl Sender {
         }
         let turn = self.breaker.note(may, error.is_some(), self.system.now(), lot());
         if error.is_some_and(RedisError::is_timeout) && (may == May::Probe || turn == Some(Turn::Opened)) {
-            self.common.link.is_silent();
+            self.link.is_silent();
         }
         match (turn, error) {
             (Some(Turn::Opened), Some(error)) => {
@@ -246,7 +248,7 @@ impl Sender {
                     "the store has lost its key secret, and all use with it; writing it anew"
                 );
                 // Where that fails the next call finds it lost again.
-                let _written = secret::keep(&self.common.link, &self.secret.name, &self.secret.text).await;
+                let _written = secret::keep(&self.link, &self.secret.name, &self.secret.text).await;
             }
             SecretStands::Changed if was_foreign => {}
             SecretStands::Changed => tracing::error!(
