@@ -53,16 +53,19 @@ pub(crate) struct SettingsArgs {
     /// `require` it and end
     #[arg(long, value_name = "WORD", env = "WEIR_STORE_AT_START", default_value = "serve")]
     store_at_start: String,
-    /// How many nodes share the store; while it does not answer, a policy that says `on_store_failure: local` counts
-    /// here, at this part of its quota
+    /// How many nodes share the store: while it does not answer, a policy that says `on_store_failure: local` counts
+    /// here, at this part of its quota. A number, or `auto`: the store counts them
     #[arg(
         long,
         value_name = "COUNT",
         allow_negative_numbers = true,
         env = "WEIR_NODES",
-        default_value = "1"
+        default_value = "auto"
     )]
     nodes: String,
+    /// The name of this node; no other node of the store may have the same. By default drawn at random
+    #[arg(long, value_name = "NAME", env = "WEIR_NODE_NAME")]
+    node_name: Option<String>,
     /// Make calls to the store go wrong, to rehearse: `store: delay 50ms 20%`, `store: fail 5%`, `store: drop 5%`
     #[arg(long, value_name = "FAULTS", env = "WEIR_FAULT")]
     fault: Option<String>,
@@ -165,6 +168,7 @@ impl SettingsArgs {
             store_deadline: self.store_deadline,
             store_at_start: self.store_at_start,
             nodes: self.nodes,
+            node_name: self.node_name,
             fault: self.fault,
             store_ca: self.store_ca,
             store_cert: self.store_cert,

@@ -43,12 +43,13 @@ pub(crate) fn run(args: ServeArgs) -> Result<ExitCode> {
         Err(LoadError::Broken(report)) => {
             complain(&report.render(Severity::Error, std::io::stderr().is_terminal()));
             complain("\nweir: not started: the policy file has mistakes");
+            runtime.block_on(store.leave());
             return Ok(ExitCode::from(NO));
         }
         Err(error) => return Err(error.into()),
     };
     log_warnings(&loaded, &source.name());
-    let (held, asked) = (store.clone(), store.clone());
+    let (held, asked, left) = (store.clone(), store.clone(), store.clone());
     let telemetry =
         Telemetry::new(&loaded.policies, move || held.memory_stats(), move || asked.server_stats());
     let mut limiter = Limiter::new(loaded.policies, store);
@@ -59,6 +60,7 @@ pub(crate) fn run(args: ServeArgs) -> Result<ExitCode> {
     let node = Arc::new(Node::new(limiter, telemetry, shutdown.clone()));
     let reloader = Reloader::new(node.clone(), source.clone(), options, content).awaiting(awaited);
     let served = runtime.block_on(serve(node, reloader, &settings, &shutdown, &source));
+    runtime.block_on(left.leave());
     // A policy file on a file system that hangs is not waited for.
     runtime.shutdown_timeout(Duration::from_secs(1));
     served?;
@@ -128,10 +130,11 @@ async fn serve(
                 tracing::warn!(%fault, "calls to the store go wrong ON PURPOSE (--fault): not for production");
             }
             let is_local = |policy: &Policy| policy.posture == Posture::Local;
-            if redis.nodes().get() == 1 && policies.policies().iter().any(is_local) {
+            let is_alone = redis.nodes().is_none() && node.store_trouble().is_some();
+            if is_alone && policies.policies().iter().any(is_local) {
                 tracing::warn!(
-                    "a policy is `local` without its store, and --nodes is 1: several nodes would each count the \
-                     whole quota then; say how many there are"
+                    "a policy is `local` without its store, and no store has counted the nodes yet: this one counts the \
+                     whole quota until then; say how many there are by --nodes"
                 );
             }
         }

@@ -34,8 +34,10 @@ pub struct RawSettings {
     pub store_deadline: String,
     /// What a node does whose store is not there when it starts: `serve` or `require`.
     pub store_at_start: String,
-    /// How many nodes share the store.
+    /// How many nodes share the store, or `auto`.
     pub nodes: String,
+    /// The name of this node among them; by default one is drawn.
+    pub node_name: Option<String>,
     /// What is to go wrong with calls to the store on purpose.
     pub fault: Option<String>,
     /// A file with the certificate of the authority that signed the servers'.
@@ -271,7 +273,8 @@ mod tests {
             store_prefix: "weir:".into(),
             store_deadline: "10ms".into(),
             store_at_start: "serve".into(),
-            nodes: "1".into(),
+            nodes: "auto".into(),
+            node_name: None,
             fault: None,
             store_ca: None,
             store_cert: None,
@@ -331,6 +334,12 @@ mod tests {
             settings.nodes = wrong.into();
             let error = settings.settle().unwrap_err().to_string();
             assert!(error.starts_with("--nodes") && error.contains("from 1 to 1000000"), "{error}");
+        }
+        for wrong in ["", "a b", "ä", "a/b"] {
+            let mut settings = raw();
+            settings.node_name = Some(wrong.into());
+            let error = settings.settle().unwrap_err().to_string();
+            assert!(error.starts_with("--node-name") && error.contains("64 characters"), "{error}");
         }
         assert!(error(|s| s.fault = Some("store: fail 5%".into())).contains("--store redis://"));
         let certificate = |s: &mut RawSettings| {

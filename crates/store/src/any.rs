@@ -22,14 +22,20 @@ impl AnyStore {
             Self::Redis(_) => None,
         }
     }
-}
 
-impl AnyStore {
     /// What happened to calls of a server; nothing of a store in memory.
     pub fn server_stats(&self) -> Option<ServerStats> {
         match self {
             Self::Memory(_) => None,
             Self::Redis(store) => Some(store.stats()),
+        }
+    }
+
+    /// Tells the other nodes of a server that this one is going.
+    pub async fn leave(&self) {
+        match self {
+            Self::Memory(_) => {}
+            Self::Redis(store) => store.leave().await,
         }
     }
 }

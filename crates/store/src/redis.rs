@@ -21,6 +21,7 @@ mod link;
 mod local;
 mod lot;
 mod micros;
+mod nodes;
 mod packed;
 mod reach;
 mod reply;
@@ -43,6 +44,7 @@ pub use tally::ServerStats;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::time::{Instant, timeout_at};
@@ -54,10 +56,14 @@ use denials::Denials;
 use fault::Faults;
 use hand_over::HandOver;
 use local::Local;
+use nodes::{Heartbeat, Nodes};
 use reach::{Reached, reach};
 use sender::{Common, Sender, unavailable};
 use tags::lane;
 use tally::{Tally, add};
+
+/// How long a node that goes waits for its store.
+const LEAVE_MAX: Duration = Duration::from_secs(1);
 
 /// Counts on a Redis or Valkey, together with all nodes that have the same secret and prefix. Clones share the
 /// connections.
@@ -66,6 +72,7 @@ pub struct RedisStore(Arc<Shared>);
 
 struct Shared {
     common: Arc<Common>,
+    nodes: Arc<Nodes>,
     clock: Option<Arc<dyn Clock>>,
     lanes: usize,
     /// Once the store is there.
@@ -79,6 +86,7 @@ struct Opened {
     lanes: Arc<[Batcher]>,
     /// Brings to the server what was counted here meanwhile.
     _hand_over: HandOver,
+    heartbeat: Heartbeat,
 }
 
 impl RedisStore {
@@ -160,16 +168,18 @@ impl RedisStore {
             let here = clock.clone().unwrap_or_else(|| Arc::new(SystemClock::new()));
             Denials::new(here)
         });
-        let local = Arc::new(Local::new(settings.nodes(), clock.clone()));
+        let nodes = Arc::new(Nodes::new(settings.nodes()));
+        let local = Arc::new(Local::new(nodes.clone(), clock.clone()));
         let faults = Faults(settings.faults().to_vec());
         let (at, deadline, tally) = (settings.to_string(), settings.deadline(), Tally::default());
         let common = Arc::new(Common { at, local, denials, deadline, faults, tally });
-        Self(Arc::new(Shared { common, clock, lanes, opened: OnceLock::new(), trouble: Mutex::default() }))
+        let (opened, trouble) = (OnceLock::new(), Mutex::default());
+        Self(Arc::new(Shared { common, nodes, clock, lanes, opened, trouble }))
     }
 
     /// Has the server decide from now on. What was counted here under another secret has no keys there.
     fn open(&self, reached: Reached, counted_under: &KeySecret) {
-        let Shared { common, clock, opened, .. } = &*self.0;
+        let Shared { common, nodes, clock, opened, .. } = &*self.0;
         let lane = |(prefix, shared)| {
             Batcher::start(Sender::new(common.clone(), reached.link.clone(), prefix, shared, clock.clone()))
         };
@@ -178,8 +188,12 @@ impl RedisStore {
         }
         let lanes: Arc<[Batcher]> = reached.lanes.into_iter().map(lane).collect();
         let hand_over = HandOver::start(&lanes, common.local.clone());
-        if opened.set(Opened { lanes, _hand_over: hand_over }).is_ok() && !self.0.trouble.lock().is_empty() {
-            tracing::info!(store = common.at, "the store is there, and decides from now on");
+        nodes.learn(reached.nodes, Instant::now());
+        let heartbeat = Heartbeat::start(reached.membership, nodes.clone());
+        if opened.set(Opened { lanes, _hand_over: hand_over, heartbeat }).is_ok()
+            && !self.0.trouble.lock().is_empty()
+        {
+            tracing::info!(store = common.at, "the store can be used, and decides from now on");
             common.local.returned.notify_one();
         }
     }
@@ -192,7 +206,7 @@ impl RedisStore {
             tracing::error!(
                 store = self.0.common.at,
                 why,
-                "the store is not there, and is looked for until it is; policies answer by `on_store_failure`"
+                "the store cannot be used yet, and is tried until it can be; policies answer by `on_store_failure`"
             );
             trouble.clone_from(why);
         }
@@ -200,9 +214,18 @@ impl RedisStore {
 
     /// What happened so far.
     pub fn stats(&self) -> ServerStats {
-        let Shared { common, lanes, opened, .. } = &*self.0;
+        let Shared { common, nodes, lanes, opened, .. } = &*self.0;
         let open = |opened: &Opened| opened.lanes.iter().filter_map(Batcher::trouble).count();
-        common.tally.stats(*lanes, opened.get().map_or(*lanes, open))
+        let nodes = nodes.count().get();
+        ServerStats { nodes, ..common.tally.stats(*lanes, opened.get().map_or(*lanes, open)) }
+    }
+
+    /// Tells the other nodes that this one is going, so that they do not count it any more. Nobody is waited for longer
+    /// than a second.
+    pub async fn leave(&self) {
+        if let Some(Opened { heartbeat, .. }) = self.0.opened.get() {
+            let _too_late = tokio::time::timeout(LEAVE_MAX, heartbeat.leave()).await;
+        }
     }
 
     async fn ask_in_time(&self, batch: Batch) -> Answers {
@@ -266,7 +289,7 @@ impl Store for RedisStore {
 
     fn trouble(&self) -> Option<String> {
         let Some(Opened { lanes, .. }) = self.0.opened.get() else {
-            return Some(format!("the store is not there yet: {}", self.0.trouble.lock()));
+            return Some(format!("the store cannot be used yet: {}", self.0.trouble.lock()));
         };
         let mut troubles = lanes.iter().filter_map(Batcher::trouble);
         let first = troubles.next()?;

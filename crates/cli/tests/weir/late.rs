@@ -1,23 +1,12 @@
 //! `weir serve` before its store is there.
 
-use std::time::{Duration, Instant};
-
 use weir_servers::{Kind, Server};
 
 use super::file;
-use super::node::{Node, get};
+use super::node::{Node, get, until};
 use super::shared::nodes;
 
 const BODY: &str = r#"{"attributes":{"user":"ada"}}"#;
-
-/// Waits until it is so. Who comes and goes tells nobody, so it is asked again and again.
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !is_so() {
-        assert!(start.elapsed() < Duration::from_secs(10), "still not so: {what}");
-        std::thread::yield_now();
-    }
-}
 
 const LATE: &str = "domain: d
 policies:
@@ -35,7 +24,7 @@ fn node_before_its_store(kind: Kind, policies: &str, variables: &[(&str, &str)])
         [policies, "--store", &url, "--store-prefix", "late:", "--store-deadline", "1s", "--nodes", "2"];
     let mut node = Node::starting(variables, &late);
     node.logged(
-        "the store is not there, and is looked for until it is; policies answer by `on_store_failure`",
+        "the store cannot be used yet, and is tried until it can be; policies answer by `on_store_failure`",
     );
     let node = node.listening();
     assert_eq!(node.check(r#"{"attributes":{"bill":"7"}}"#).0, 503);
@@ -43,7 +32,7 @@ fn node_before_its_store(kind: Kind, policies: &str, variables: &[(&str, &str)])
     assert_eq!(statuses, [200, 200, 200, 200, 200, 429, 429], "a share");
     let ready = get(node.admin, "/readyz");
     assert!(
-        ready.status == 200 && ready.body.contains("degraded: the store is not there yet"),
+        ready.status == 200 && ready.body.contains("degraded: the store cannot be used yet"),
         "{}",
         ready.body
     );

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use serde_json::Value;
 use weir_servers::{Cluster, Kind, Server};
 
-use super::node::{Node, get, post};
+use super::node::{Node, get, post, until};
 use super::{file, weir};
 
 const BODY: &str = r#"{"attributes":{"user":"ada"}}"#;
@@ -269,13 +269,16 @@ policies:
     for count in [1, 3] {
         let nodes: Vec<Node> = (0..count)
             .map(|_| {
-                let deadline = ["--store-deadline", "100ms", "--nodes", &count.to_string()].map(String::from);
-                let store = ["--store".to_owned(), server.url()];
-                let arguments: Vec<String> =
-                    std::iter::once(policies.clone()).chain(store).chain(deadline).collect();
-                Node::start(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
+                let (url, prefix) = (server.url(), format!("{count}-nodes:"));
+                let store = ["--store", &url, "--store-prefix", &prefix, "--store-deadline", "100ms"];
+                Node::start(&[&[policies.as_str()], &store[..]].concat())
             })
             .collect();
+        // They count each other.
+        let counted = format!("weir_nodes {count}.0\n");
+        for node in &nodes {
+            until("all are counted", || get(node.admin, "/metrics").body.contains(&counted));
+        }
         server.signal("STOP");
         for node in &nodes {
             let body = format!(r#"{{"attributes":{{"user":"{count}"}}}}"#);

@@ -9,7 +9,7 @@ use weir_core::Precision;
 use weir_store::RedisSettings;
 
 use super::fault::faults;
-use super::{RawSettings, SettingsError, millis, number, refuse};
+use super::{RawSettings, SettingsError, millis, refuse};
 
 /// Where the counting is done.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ const STORES: &str = "a store is `memory:`, or a server such as `redis://localho
 impl RawSettings {
     pub(super) fn store(&self) -> Result<StoreSetting, SettingsError> {
         let deadline = deadline(&self.store_deadline)?;
-        let nodes = number("nodes", &self.nodes, 1, 1_000_000)? as u64;
+        let (nodes, name) = (nodes(&self.nodes)?, self.node_name.as_deref().map(node_name).transpose()?);
         let faults = self.fault.as_deref().map(faults).transpose()?;
         if StoreSetting::precision(&self.store)? == Precision::Integer {
             if faults.is_some() {
@@ -84,14 +84,39 @@ impl RawSettings {
             let why = "a prefix has at least one character, and none of { } * ? [";
             return Err(refuse("store-prefix", &self.store_prefix, why));
         }
-        let redis = redis
+        let mut redis = redis
             .with_prefix(&self.store_prefix)
             .with_deadline(deadline)
             .with_faults(faults.unwrap_or_default());
-        // It was found to be at least 1.
-        let nodes = NonZeroU64::new(nodes).unwrap_or(NonZeroU64::MIN);
-        Ok(StoreSetting::Redis(Box::new(redis.with_nodes(nodes))))
+        if let Some(nodes) = nodes {
+            redis = redis.with_nodes(nodes);
+        }
+        if let Some(name) = name {
+            redis = redis.with_node_name(name);
+        }
+        Ok(StoreSetting::Redis(Box::new(redis)))
     }
+}
+
+/// How many nodes there are; nothing where they are to be counted.
+fn nodes(text: &str) -> Result<Option<NonZeroU64>, SettingsError> {
+    let problem =
+        "how many nodes there are is a whole number from 1 to 1000000, or `auto`: the store counts them";
+    match text {
+        "auto" => Ok(None),
+        text => match text.parse().ok().filter(|nodes: &NonZeroU64| nodes.get() <= 1_000_000) {
+            Some(nodes) => Ok(Some(nodes)),
+            None => Err(refuse("nodes", text, problem)),
+        },
+    }
+}
+
+fn node_name(text: &str) -> Result<&str, SettingsError> {
+    let is_good = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    if (1..=64).contains(&text.len()) && text.bytes().all(is_good) {
+        return Ok(text);
+    }
+    Err(refuse("node-name", text, "a name has 1 to 64 characters: letters, digits, `.`, `_` and `-`"))
 }
 
 /// A millisecond to ten seconds: with less no server answers, and for longer nobody waits.

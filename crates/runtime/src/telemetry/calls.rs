@@ -25,6 +25,10 @@ pub(super) fn encode(stats: ServerStats, encoder: &mut DescriptorEncoder<'_>) ->
     for (kind, count) in stats.failed {
         ConstCounter::new(count).encode(errors.encode_family(&[("kind", kind)])?)?;
     }
+    let help = "Nodes that share the store, as it was said or as the store counted them last";
+    #[expect(clippy::cast_precision_loss, reason = "there are a million at most")]
+    let nodes = ConstGauge::new(stats.nodes as f64);
+    nodes.encode(encoder.encode_descriptor("nodes", help, None, nodes.metric_type())?)?;
     let help = "The share of the keys that the store is not asked about, since its breaker is open";
     #[expect(clippy::cast_precision_loss, reason = "there are 64 lanes at most")]
     let open = ConstGauge::new(stats.open as f64 / stats.lanes.max(1) as f64);

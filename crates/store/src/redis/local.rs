@@ -10,7 +10,6 @@
 
 mod known;
 
-use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -21,6 +20,7 @@ use weir_core::{
     Answer, Answers, Batch, Key, Op, Operation, Outcome, Posture, Rule, Span, Store as _, Timestamp,
 };
 
+use super::nodes::Nodes;
 use super::spread::is_refusal;
 use super::time::ServerTime;
 use crate::clock::Clock;
@@ -36,7 +36,7 @@ const COUNTED_MAX: usize = 1 << 19;
 const OWED: u128 = 1 << 127 | 1;
 
 pub(super) struct Local {
-    nodes: NonZeroU64,
+    nodes: Arc<Nodes>,
     time: Arc<ServerTime>,
     known: Mutex<Known>,
     store: MemoryStore<Arc<ServerTime>>,
@@ -72,8 +72,8 @@ impl Debt {
 }
 
 impl Local {
-    /// Counts for one of so many nodes.
-    pub(super) fn new(nodes: NonZeroU64, clock: Option<Arc<dyn Clock>>) -> Self {
+    /// Counts for one of these nodes.
+    pub(super) fn new(nodes: Arc<Nodes>, clock: Option<Arc<dyn Clock>>) -> Self {
         let time = Arc::new(ServerTime::new(clock));
         Self {
             nodes,
@@ -89,7 +89,7 @@ impl Local {
 
     /// Reserves room for these.
     pub(super) fn in_force(&self, rules: &[Rule]) {
-        let shares: Vec<Rule> = rules.iter().filter_map(|rule| rule.share(self.nodes)).collect();
+        let shares: Vec<Rule> = rules.iter().filter_map(|rule| rule.share(self.nodes.count())).collect();
         self.store.in_force(&shares);
     }
 
@@ -129,7 +129,7 @@ impl Local {
         let is_ours = |(operation, answer): &(&Operation, &Answer)| {
             operation.posture == Posture::Local
                 && matches!(answer, Answer::Unavailable { .. })
-                && operation.rule.share(self.nodes).is_some()
+                && operation.rule.share(self.nodes.count()).is_some()
         };
         let ours: Vec<usize> = group
             .iter()
@@ -147,7 +147,7 @@ impl Local {
         let (mut owed, mut noted) = (Vec::new(), Vec::new());
         for i in ours {
             let (Some(operation), Some(answer)) = (group.get(i), answers.get(i)) else { continue };
-            let Some(share) = operation.rule.share(self.nodes) else { continue };
+            let Some(share) = operation.rule.share(self.nodes.count()) else { continue };
             let op = match operation.op {
                 Op::Take(cost) if is_refused => Op::Peek(cost),
                 op => op,
@@ -187,7 +187,7 @@ impl Local {
         if self.note(key, counted)
             && let Some(told) = told()
         {
-            let by = signed(told.div_ceil(self.nodes.get())) - signed(self.used(key, share).await);
+            let by = signed(told.div_ceil(self.nodes.count().get())) - signed(self.used(key, share).await);
             self.store.apply_one(Operation::new(key, share, Op::Adjust(by))).await;
         }
         counted

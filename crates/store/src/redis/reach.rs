@@ -1,9 +1,12 @@
 //! The way to the servers, and what the nodes of a store agree on there.
 
+use std::num::NonZeroU64;
+
 use weir_core::KeySecret;
 
 use super::error::RedisStoreError;
 use super::link::Link;
+use super::nodes::Membership;
 use super::secret::{self, Agreed, OwnSecret};
 use super::sender::SharedSecret;
 use super::settings::{RedisSettings, Shape};
@@ -16,6 +19,9 @@ pub(super) struct Reached {
     /// Of each lane, what the names of its keys begin with, and the secret as it is kept there.
     pub(super) lanes: Vec<(String, SharedSecret)>,
     pub(super) secret: KeySecret,
+    pub(super) membership: Membership,
+    /// How many nodes there are, with this one.
+    pub(super) nodes: NonZeroU64,
 }
 
 /// How many lanes a store of this shape has.
@@ -43,8 +49,11 @@ pub(super) async fn reach(settings: &RedisSettings, own: &OwnSecret) -> Result<R
         Agreed::On(secret, text) => {
             let fingerprint = secret::fingerprint(&secret);
             let shared = |name| SharedSecret { name, text: text.clone(), fingerprint: fingerprint.clone() };
+            let first = prefixes.first().map_or(prefix, String::as_str);
+            let membership = Membership::of(link.clone(), first, settings);
+            let nodes = membership.enter(settings).await?;
             let lanes = prefixes.into_iter().zip(names.into_iter().map(shared)).collect();
-            return Ok(Reached { link, lanes, secret });
+            return Ok(Reached { link, lanes, secret, membership, nodes });
         }
         Agreed::Differently => "its nodes count under another key secret: give this one the same",
         Agreed::OnOneNotGiven => "its nodes were given a key secret: give it to this one too",

@@ -27,7 +27,8 @@ pub struct RedisSettings {
     certificates: Option<TlsCertificates>,
     prefix: String,
     deadline: Duration,
-    nodes: NonZeroU64,
+    nodes: Option<NonZeroU64>,
+    node_name: Option<String>,
     faults: Vec<Fault>,
 }
 
@@ -113,8 +114,19 @@ impl RedisSettings {
         }
         let prefix = Self::PREFIX.to_owned();
         let (sentinel_password, certificates, deadline) = (None, None, Self::DEADLINE);
-        let (nodes, faults) = (NonZeroU64::MIN, Vec::new());
-        Ok(Self { shape, places, own, sentinel_password, certificates, prefix, deadline, nodes, faults })
+        let (nodes, node_name, faults) = (None, None, Vec::new());
+        Ok(Self {
+            shape,
+            places,
+            own,
+            sentinel_password,
+            certificates,
+            prefix,
+            deadline,
+            nodes,
+            node_name,
+            faults,
+        })
     }
 
     /// Names all keys with this at the beginning. Two deployments that share a server and a secret have one each.
@@ -132,7 +144,13 @@ impl RedisSettings {
     /// Shares quotas among so many nodes while the server does not answer, for policies that are `local` then.
     #[must_use]
     pub fn with_nodes(self, nodes: NonZeroU64) -> Self {
-        Self { nodes, ..self }
+        Self { nodes: Some(nodes), ..self }
+    }
+
+    /// Names this node among those of the store; no other may have the same name.
+    #[must_use]
+    pub fn with_node_name(self, name: &str) -> Self {
+        Self { node_name: Some(name.to_owned()), ..self }
     }
 
     /// Has some of the calls go wrong, to rehearse a sick server.
@@ -194,9 +212,13 @@ impl RedisSettings {
         Ok(Self { certificates: Some(TlsCertificates { client_tls, root_cert: authority }), ..self })
     }
 
-    /// How many nodes share the store, as far as it was said: one if it was not.
-    pub fn nodes(&self) -> NonZeroU64 {
+    /// How many nodes share the store, if it was said; otherwise the store counts them.
+    pub fn nodes(&self) -> Option<NonZeroU64> {
         self.nodes
+    }
+
+    pub(super) fn node_name(&self) -> Option<&str> {
+        self.node_name.as_deref()
     }
 
     pub(super) fn deadline(&self) -> Duration {

@@ -26,6 +26,8 @@ pub struct ServerStats {
     pub open: usize,
     /// Calls that met a fault on purpose.
     pub faults: u64,
+    /// Nodes that share the store: as it was said, or as the store counted them last.
+    pub nodes: u64,
 }
 
 /// The counters.
@@ -73,6 +75,7 @@ impl Tally {
             lanes,
             open,
             faults: read(&self.faults),
+            nodes: 0,
         }
     }
 }

@@ -11,7 +11,7 @@ use weir_core::{
 use weir_servers::{Cluster, Kind, Server};
 use weir_store::{ManualClock, OwnSecret, RedisStore, RedisStoreError};
 
-use crate::{block_on, namespace, settings};
+use crate::{block_on, is_counter, namespace, settings};
 
 pub(crate) const OWN: OwnSecret = OwnSecret::Drawn([7; 16]);
 
@@ -72,7 +72,7 @@ impl Beside {
     async fn lives(&mut self, prefix: &str) -> Vec<(String, i64)> {
         let names: Vec<String> = self.ask(&["KEYS", &format!("{prefix}*")]).await;
         let mut lives = Vec::new();
-        for name in names.into_iter().filter(|name| !name.ends_with("secret")) {
+        for name in names.into_iter().filter(|name| is_counter(name)) {
             let life = self.ask(&["PTTL", &name]).await;
             lives.push((name, life));
         }
@@ -226,8 +226,7 @@ fn r06_braces_and_nothing_in_values_are_keys_like_others() {
             }
             let mut held = cluster.names(&format!("{prefix}*")).concat();
             held.extend(kind.shared().query::<Vec<String>>(redis::cmd("KEYS").arg(format!("{prefix}*"))));
-            let counters: HashSet<String> =
-                held.into_iter().filter(|name| !name.ends_with("secret")).collect();
+            let counters: HashSet<String> = held.into_iter().filter(|name| is_counter(name)).collect();
             assert_eq!(counters.len(), names.len() * Algorithm::ALL.len());
             // On a cluster a tag of ours stands before the hash.
             let is_ours = |name: &String| {

@@ -13,6 +13,7 @@ mod cases;
 mod denials;
 mod differential;
 mod local;
+mod nodes;
 mod sick;
 mod tls;
 mod topologies;
@@ -43,6 +44,11 @@ fn prefix() -> String {
 fn namespace(kind: Kind) -> (RedisSettings, String) {
     let prefix = prefix();
     (settings(&kind.shared().url(), &prefix), prefix)
+}
+
+/// Whether a name is that of a counter: the store keeps its secret and its nodes beside them.
+fn is_counter(name: &str) -> bool {
+    name.rsplit([':', '}']).next().is_some_and(|key| key.len() == 32)
 }
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {

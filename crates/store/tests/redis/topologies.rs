@@ -9,7 +9,7 @@ use weir_servers::{Cluster, Kind, Sentinels, Server};
 use weir_store::{OwnSecret, RedisStore, RedisStoreError};
 
 use crate::cases::{OWN, admitted, ask, every_algorithm, key, rule};
-use crate::{block_on, prefix, settings};
+use crate::{block_on, is_counter, prefix, settings};
 
 /// How long a failover may take: the servers are given half a second to notice, and then they vote.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -140,7 +140,7 @@ fn a_slot_on_its_way_is_counted_exactly() {
             let mut used = 10;
             for (from, name) in
                 cluster.primaries.iter().zip(&cluster.names("m:*")).filter_map(|(server, names)| {
-                    names.iter().find(|name| !name.ends_with("secret")).map(|name| (server, name))
+                    names.iter().find(|name| is_counter(name)).map(|name| (server, name))
                 })
             {
                 let slot = slot_of(name).to_string();
