@@ -8,6 +8,7 @@ use crate::operation::{Answers, Batch, Receipt};
 use crate::policy::{Charges, PolicySet, UnknownDomain};
 use crate::request::Request;
 use crate::store::Store;
+use crate::time::Span;
 use crate::verdict::Verdict;
 
 /// Policies and the store that counts for them.
@@ -66,11 +67,12 @@ impl<S: Store> Limiter<S> {
     pub async fn check(&self, request: &Request<'_>) -> Result<Verdict, UnknownDomain> {
         let policies = self.policies();
         let charges = self.charges(&policies, request)?;
-        let mut verdict = if let Some(operation) = charges.lone() {
+        let lone = charges.lone().filter(|_| request.timeout.is_none());
+        let mut verdict = if let Some(operation) = lone {
             let answer = self.store.apply_one(operation).await;
             Verdict::of(policies, charges, &mut std::iter::once(answer))
         } else {
-            let mut answers = self.ask(std::slice::from_ref(&charges)).await;
+            let mut answers = self.ask(std::slice::from_ref(&charges), request.timeout).await;
             Verdict::of(policies, charges, &mut answers.drain())
         };
         let revoked = verdict.revoked();
@@ -81,7 +83,8 @@ impl<S: Store> Limiter<S> {
         Ok(verdict)
     }
 
-    /// Decides requests that came together, in order and independently of each other, in one call.
+    /// Decides requests that came together, in order and independently of each other, in one call. The shortest of
+    /// their timeouts is that of all.
     ///
     /// # Errors
     ///
@@ -92,7 +95,8 @@ impl<S: Store> Limiter<S> {
             self.charges(&policies, request).map_err(|reason| UnknownDomainAt { index, reason })
         };
         let charges: Vec<Charges> = requests.iter().enumerate().map(at).collect::<Result<_, _>>()?;
-        let mut answers = self.ask(&charges).await;
+        let shortest = requests.iter().filter_map(|request| request.timeout).min();
+        let mut answers = self.ask(&charges, shortest).await;
         let mut answers = answers.drain();
         let verdict = |charges| Verdict::of(policies.clone(), charges, &mut answers);
         let mut verdicts: Vec<Verdict> = charges.into_iter().map(verdict).collect();
@@ -101,9 +105,9 @@ impl<S: Store> Limiter<S> {
     }
 
     /// Asks the store about those charges that need it: an answer for each that asks, in order.
-    async fn ask(&self, charges: &[Charges]) -> Answers {
+    async fn ask(&self, charges: &[Charges], timeout: Option<Span>) -> Answers {
         let batch: Batch = charges.iter().filter(|c| c.need_store()).map(Charges::group).collect();
-        if batch.is_empty() { Answers::new() } else { self.store.apply(batch).await }
+        if batch.is_empty() { Answers::new() } else { self.store.apply(batch.within(timeout)).await }
     }
 
     fn charges(&self, policies: &PolicySet, request: &Request<'_>) -> Result<Charges, UnknownDomain> {

@@ -68,6 +68,7 @@ pub struct Batch {
     operations: List<Operation>,
     /// Where each group ends.
     ends: SmallVec<[usize; 2]>,
+    timeout: Option<Span>,
 }
 
 impl Batch {
@@ -102,6 +103,17 @@ impl Batch {
             (rest, start) = (others, *end);
             Some(group)
         })
+    }
+
+    /// How long its caller waits for the answers, if it said so.
+    pub const fn timeout(&self) -> Option<Span> {
+        self.timeout
+    }
+
+    /// The same for a caller who waits for so long.
+    #[must_use]
+    pub fn within(self, timeout: Option<Span>) -> Self {
+        Self { timeout, ..self }
     }
 
     /// Whether there is nothing to do.

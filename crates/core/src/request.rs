@@ -9,6 +9,7 @@ use crate::address;
 use crate::cost::Cost;
 use crate::path;
 use crate::policy::AttributeKind;
+use crate::time::Span;
 use crate::words::words;
 
 /// The attribute that holds the client's address.
@@ -97,4 +98,7 @@ pub struct Request<'a> {
     pub layer: Layer,
     /// Answer for the real cost, and charge nothing.
     pub dry_run: bool,
+    /// How long the caller waits for the verdict. A store on a server that would take longer is not waited for; the
+    /// policies answer by their posture. `None`: as long as the store takes.
+    pub timeout: Option<Span>,
 }

@@ -48,7 +48,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::time::{Instant, timeout_at};
-use weir_core::{Answer, Answers, Batch, KeySecret, Operation, Rule, Store};
+use weir_core::{Answer, Answers, Batch, KeySecret, Operation, Rule, Span, Store};
 
 use crate::clock::{Clock, SystemClock};
 use batcher::{Batcher, GivenUp};
@@ -62,6 +62,8 @@ use sender::{Common, Sender, unavailable};
 use tags::lane;
 use tally::{Tally, add};
 
+/// So long before its caller gives up an answer is given (promise 14).
+const BEFORE_THE_CALLER: Duration = Duration::from_millis(3);
 /// How long a node that goes waits for its store.
 const LEAVE_MAX: Duration = Duration::from_secs(1);
 
@@ -228,6 +230,15 @@ impl RedisStore {
         }
     }
 
+    /// How long a caller's answer may take: long enough before the caller gives up, it has one by posture. Nothing
+    /// where that is now.
+    fn patience(&self, timeout: Option<Span>) -> Option<Duration> {
+        let deadline = self.0.common.deadline;
+        let Some(timeout) = timeout else { return Some(deadline) };
+        let left = Duration::from_nanos(timeout.nanos()).saturating_sub(BEFORE_THE_CALLER);
+        Some(deadline.min(left)).filter(|patience| !patience.is_zero())
+    }
+
     async fn ask_in_time(&self, batch: Batch) -> Answers {
         let count = batch.operations().len();
         let tally = &self.0.common.tally;
@@ -235,7 +246,11 @@ impl RedisStore {
             batch.groups().for_each(|_| add(&tally.refused));
             return unavailable(count, false);
         };
-        let deadline = Instant::now() + self.0.common.deadline;
+        let Some(patience) = self.patience(batch.timeout()) else {
+            add(&tally.given_up);
+            return unavailable(count, false);
+        };
+        let deadline = Instant::now() + patience;
         let answers = match only_lane(lanes, batch.operations()) {
             Some(lane) => lane.apply(batch, deadline).await,
             None => ask_several(lanes.clone(), batch, deadline).await,
@@ -279,12 +294,15 @@ impl Store for RedisStore {
     }
 
     async fn apply_one(&self, operation: Operation) -> Answer {
-        if let Some(known) = self.0.common.denials.as_ref().and_then(|denials| denials.answer(&operation)) {
+        let known = self.0.common.denials.as_ref().and_then(|denials| denials.answer(&operation));
+        if let Some(known) = known {
             add(&self.0.common.tally.known);
             return known;
         }
-        let answer = self.apply([[operation]].into_iter().collect()).await.pop();
-        answer.unwrap_or(Answer::Unavailable { sent: true })
+        self.apply([[operation]].into_iter().collect())
+            .await
+            .pop()
+            .unwrap_or(Answer::Unavailable { sent: true })
     }
 
     fn trouble(&self) -> Option<String> {

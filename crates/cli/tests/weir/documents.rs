@@ -119,9 +119,8 @@ fn every_algorithm_and_every_field_is_documented() {
     assert!(seen > 30, "{seen}");
 }
 
-#[test]
-fn every_line_of_the_page_on_failures_names_a_test_that_exists() {
-    let page = std::fs::read_to_string(root().join("docs/failure.md")).unwrap();
+/// The texts of all Rust files under `crates`.
+fn sources() -> String {
     let mut files = vec![root().join("crates")];
     let mut sources = String::new();
     while let Some(path) = files.pop() {
@@ -131,18 +130,27 @@ fn every_line_of_the_page_on_failures_names_a_test_that_exists() {
             sources += &std::fs::read_to_string(&path).unwrap();
         }
     }
-    let (mut lines, mut held) = (0, false);
-    for line in page.lines() {
-        held = if line.starts_with('|') { held || line.contains("| held by |") } else { false };
-        let Some(last) = line.rsplit('|').nth(1).filter(|_| held && !line.contains("held by")) else {
-            continue;
-        };
-        let names: Vec<&str> = last.split('`').skip(1).step_by(2).collect();
-        assert!(!names.is_empty() || ["---", " the same "].contains(&last), "{line}");
-        for name in names {
-            assert!(sources.contains(&format!("fn {name}() {{")), "there is no test {name}");
-            lines += 1;
+    sources
+}
+
+/// In a table with a column "held by", its last; and in a list, the item that begins so.
+#[test]
+fn every_line_of_the_pages_on_failures_and_trade_offs_names_a_test_that_exists() {
+    let sources = sources();
+    for page in ["docs/failure.md", "docs/trade-offs.md"] {
+        let text = std::fs::read_to_string(root().join(page)).unwrap();
+        let (mut lines, mut held) = (0, false);
+        for line in text.lines() {
+            held = if line.starts_with('|') { held || line.contains("| held by |") } else { false };
+            let column = line.rsplit('|').nth(1).filter(|_| held && !line.contains("held by"));
+            let Some(last) = column.or_else(|| line.strip_prefix("- **Held by**")) else { continue };
+            let names: Vec<&str> = last.split('`').skip(1).step_by(2).collect();
+            assert!(!names.is_empty() || ["---", " the same "].contains(&last), "{line}");
+            for name in names {
+                assert!(sources.contains(&format!("fn {name}() {{")), "{page}: there is no test {name}");
+                lines += 1;
+            }
         }
+        assert!(lines > 20, "{page}: {lines}");
     }
-    assert!(lines > 20, "{lines}");
 }

@@ -59,6 +59,11 @@ async fn wrong_bodies_are_told_what_is_wrong_and_where() {
         (r#"{"attributes":{"tenant":"\ud800"}}"#, "attributes.tenant", ""),
         (r#"{"layer":"middle"}"#, "layer", "one of edge, gateway, service"),
         (r#"{"dry_run":1}"#, "dry_run", "invalid type"),
+        (r#"{"timeout_ms":0}"#, "timeout_ms", "from 1 to 3600000"),
+        (r#"{"timeout_ms":3600001}"#, "timeout_ms", "from 1 to 3600000"),
+        (r#"{"timeout_ms":-5}"#, "timeout_ms", "invalid value"),
+        (r#"{"timeout_ms":1.5}"#, "timeout_ms", "invalid type"),
+        (r#"{"timeout_ms":"50ms"}"#, "timeout_ms", "invalid type"),
     ] {
         refused(&door, "/v1/check", body.to_owned(), 400, field, detail).await;
     }
@@ -166,7 +171,8 @@ async fn other_paths_methods_and_types_are_what_http_says() {
     assert_eq!(send("POST", "/v1/check", "application/json; charset=utf-8").await.status, 200);
     let gzip = Request::post("/v1/check").header("content-encoding", "gzip").body(Body::from("{}")).unwrap();
     assert_eq!(door.send(gzip).await.status, 415);
-    let nulls = r#"{"domain":null,"attributes":null,"cost":null,"layer":null,"dry_run":null}"#;
+    let nulls =
+        r#"{"domain":null,"attributes":null,"cost":null,"layer":null,"dry_run":null,"timeout_ms":null}"#;
     assert_eq!(door.check(nulls).await.status, 200, "null is the same as unsaid");
     let untyped = Request::post("/v1/check").body(Body::from("{}")).unwrap();
     assert_eq!(door.send(untyped).await.status, 200);

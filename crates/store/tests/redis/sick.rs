@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use redis::cmd;
-use weir_core::{Algorithm, Answer, Op, Outcome, Rule, Span, Store as _};
+use weir_core::{Algorithm, Answer, Batch, Op, Operation, Outcome, Rule, Span, Store as _};
 use weir_servers::{Kind, Server};
 use weir_store::{RedisSettings, RedisStore};
 
 use crate::block_on;
-use crate::cases::{OWN, admitted, ask, rule};
+use crate::cases::{OWN, admitted, ask, key, rule};
 
 /// More than the usual, so that a machine that is busy with others does not make a healthy store look sick.
 const DEADLINE: Duration = Duration::from_millis(100);
@@ -161,4 +161,35 @@ fn a_store_without_memory_keeps_what_it_has_and_counts_again_when_there_is_room(
             assert_eq!(admitted(&store, "k", ten(), 10).await, 6, "nothing was charged, nothing was lost");
         });
     }
+}
+
+#[test]
+fn promise_14_an_answer_comes_3_ms_before_its_caller_gives_up() {
+    if !Kind::Redis.is_wanted() {
+        return;
+    }
+    let server = Server::start(Kind::Redis, &[]);
+    block_on(async {
+        let settings = RedisSettings::parse(&server.url()).unwrap().with_deadline(10 * PATIENCE);
+        let store = RedisStore::connect(&settings, &OWN).await.unwrap().0;
+        let asked = |millis| {
+            let batch: Batch = [[Operation::new(key("k"), ten(), Op::Take(1))]].into_iter().collect();
+            store.apply(batch.within(Some(Span::from_millis(millis))))
+        };
+        let healthy = asked(10_000).await.pop();
+        assert!(matches!(healthy, Some(Answer::Decided { .. })), "{healthy:?}");
+        // There is no time for a call: none is made.
+        let calls = store.stats().calls;
+        for millis in [1, 3] {
+            assert_eq!(asked(millis).await.pop(), Some(Answer::Unavailable { sent: false }));
+        }
+        assert_eq!((store.stats().calls, store.stats().given_up), (calls, 2));
+        server.signal("STOP");
+        let started = Instant::now();
+        assert_eq!(asked(200).await.pop(), Some(Answer::Unavailable { sent: true }));
+        let took = started.elapsed();
+        let before = Duration::from_millis(197);
+        assert!((before..before + ALLOWED).contains(&took), "{took:?}");
+        server.signal("CONT");
+    });
 }

@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, de};
-use weir_core::{CLIENT_IP, Descriptor, Layer, Request, address};
+use weir_core::{CLIENT_IP, Descriptor, Layer, Request, Span, address};
 
 use super::cost::CostBody;
 use super::problem::Problem;
@@ -19,6 +19,8 @@ const ATTRIBUTES_MAX: usize = 64;
 const NAME_MAX: usize = 128;
 /// Bytes of an attribute's value.
 const VALUE_MAX: usize = 4_096;
+/// Milliseconds: an hour. Nobody waits for longer.
+const TIMEOUT_MAX: u64 = 3_600_000;
 /// Checks in one batch.
 const CHECKS_MAX: usize = 1_000;
 
@@ -36,6 +38,8 @@ pub(super) struct Check<'a> {
     layer: Option<LayerBody>,
     #[serde(default)]
     dry_run: Option<bool>,
+    #[serde(default)]
+    timeout_ms: Option<TimeoutBody>,
 }
 
 /// The body of `POST /v1/check/batch`.
@@ -54,6 +58,7 @@ impl Check<'_> {
             cost: self.cost.as_ref().map(|cost| cost.0.clone()).unwrap_or_default(),
             layer: self.layer.as_ref().map(|layer| layer.0).unwrap_or_default(),
             dry_run: self.dry_run.unwrap_or_default(),
+            timeout: self.timeout_ms.as_ref().map(|timeout| timeout.0),
         }
     }
 }
@@ -196,6 +201,20 @@ impl<'de> Deserialize<'de> for LayerBody {
             Some(layer) => Ok(Self(layer)),
             None => Err(D::Error::invalid_value(Unexpected::Str(&word), &"one of edge, gateway, service")),
         }
+    }
+}
+
+#[derive(Debug)]
+struct TimeoutBody(Span);
+
+impl<'de> Deserialize<'de> for TimeoutBody {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let millis = u64::deserialize(deserializer)?;
+        if (1..=TIMEOUT_MAX).contains(&millis) {
+            return Ok(Self(Span::from_millis(millis)));
+        }
+        let expected = "whole milliseconds from 1 to 3600000";
+        Err(D::Error::invalid_value(Unexpected::Unsigned(millis), &expected))
     }
 }
 
