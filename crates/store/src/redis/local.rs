@@ -4,9 +4,11 @@
 //! A share of a quota is `max(1, limit ÷ nodes)`. A key begins its share with the node's part of the use that the
 //! server last told, so that nodes which all heard the same admit together what was left, rounded down for each.
 //!
-//! What was counted here and surely not there is a debt. It goes to the server in the first call that names its key
-//! after the server is back, before anything else is decided about that key; keys that nobody asks for are brought by
-//! [`Local::owing`]. What may have reached the server is never sent again, and so is no debt.
+//! Beside each share stands what the server has of it, under another key: it begins alike, leaks alike, and is charged
+//! only with what may have been sent. So what it falls short of the share is what the server does not know: the debt. It
+//! goes to the server in the first call that names its key after the server is back, before anything else is decided
+//! about that key; keys that nobody asks for are brought by [`Local::owing`]. What may have reached the server is never
+//! sent again, and so is no debt.
 
 mod known;
 
@@ -32,8 +34,8 @@ const LIMITS: MemoryLimits = MemoryLimits { keys: 1 << 20, log_entries: 1 << 22 
 /// So many keys are remembered as counted here. What is beyond begins with a whole share, and what it used is not told
 /// to the server.
 const COUNTED_MAX: usize = 1 << 19;
-/// The same key under another name: of it is counted only what is owed.
-const OWED: u128 = 1 << 127 | 1;
+/// The same key under another name: of it is counted only what the server may have.
+const THERE: u128 = 1 << 127 | 1;
 
 pub(super) struct Local {
     nodes: Arc<Nodes>,
@@ -41,6 +43,7 @@ pub(super) struct Local {
     known: Mutex<Known>,
     store: MemoryStore<Arc<ServerTime>>,
     counted: Mutex<HashMap<Key, Counted>>,
+    beginning: tokio::sync::Mutex<()>,
     paying: tokio::sync::Mutex<()>,
     /// Whether anything was counted here: nothing else is looked at where nothing was.
     is_used: AtomicBool,
@@ -81,6 +84,7 @@ impl Local {
             time,
             known: Mutex::default(),
             counted: Mutex::default(),
+            beginning: tokio::sync::Mutex::default(),
             paying: tokio::sync::Mutex::default(),
             is_used: AtomicBool::new(false),
             returned: Notify::new(),
@@ -144,7 +148,7 @@ impl Local {
         let refuses = |pair: &(&Operation, &Answer)| pair.0.enforced && !is_ours(pair) && is_refused(pair);
         let is_refused = group.iter().zip(&*answers).any(|pair| refuses(&pair));
         let mut own: Vec<(usize, Operation)> = Vec::new();
-        let (mut owed, mut noted) = (Vec::new(), Vec::new());
+        let (mut there, mut noted) = (Vec::new(), Vec::new());
         for i in ours {
             let (Some(operation), Some(answer)) = (group.get(i), answers.get(i)) else { continue };
             let Some(share) = operation.rule.share(self.nodes.count()) else { continue };
@@ -155,11 +159,11 @@ impl Local {
             noted.push((operation.key, self.begin(operation, share).await));
             let operation = Operation { rule: share, op, ..*operation };
             own.push((i, operation));
-            if matches!(answer, Answer::Unavailable { sent: false }) {
-                owed.push(Operation { key: owed_by(operation.key), enforced: false, ..operation });
+            if matches!(answer, Answer::Unavailable { sent: true }) {
+                there.push(Operation { key: there_of(operation.key), enforced: false, ..operation });
             }
         }
-        let batch = std::iter::once(own.iter().map(|(_, operation)| *operation).chain(owed)).collect();
+        let batch = std::iter::once(own.iter().map(|(_, operation)| *operation).chain(there)).collect();
         let mut decided = self.store.apply(batch).await;
         // Again, since a debt that was paid meanwhile took the note away.
         for (key, counted) in noted {
@@ -183,13 +187,20 @@ impl Local {
         let Operation { key, rule, .. } = *operation;
         let until = now.after(Span::from_nanos(share.memory().nanos().saturating_mul(2)));
         let counted = Counted { rule, share, until };
-        let told = || self.known.lock().used(key, rule, now);
-        if self.note(key, counted)
-            && let Some(told) = told()
-        {
-            let by = signed(told.div_ceil(self.nodes.count().get())) - signed(self.used(key, share).await);
-            self.store.apply_one(Operation::new(key, share, Op::Adjust(by))).await;
+        if self.is_counted(key, now) {
+            self.note(key, counted);
+            return counted;
         }
+        // Nobody is decided by a share whose beginning is on its way.
+        let _alone = self.beginning.lock().await;
+        if !self.is_counted(key, now) {
+            let (used, there) = self.used(key, share).await;
+            let told = self.known.lock().used(key, rule, now);
+            let part = told.map_or(used, |told| told.div_ceil(self.nodes.count().get()));
+            self.adjust(key, share, signed(part) - signed(used)).await;
+            self.adjust(there_of(key), share, signed(part) - signed(there)).await;
+        }
+        self.note(key, counted);
         counted
     }
 
@@ -224,10 +235,9 @@ impl Local {
             if debts.iter().any(|debt| debt.key == *key) {
                 continue;
             }
-            let units = self.used(owed_by(*key), counted.share).await;
+            let units = self.owed(*key, counted.share).await;
             // What is counted meanwhile stays owed.
-            let paid = Operation::new(owed_by(*key), counted.share, Op::Adjust(-signed(units)));
-            self.store.apply_one(paid).await;
+            self.adjust(there_of(*key), counted.share, signed(units)).await;
             debts.push(Debt { key: *key, counted, units });
         }
         debts
@@ -243,24 +253,36 @@ impl Local {
                 self.known.lock().learn(key, counted.rule, &decision, self.time.now());
                 self.forget(key);
                 // Looked at after it was forgotten: what is counted later is noted later.
-                if self.used(owed_by(key), counted.share).await > 0 {
+                if self.owed(key, counted.share).await > 0 {
                     self.note(key, counted);
                 }
             }
             Some(Answer::Unavailable { sent: false }) => {
-                let owed = Operation::new(owed_by(key), counted.share, Op::Adjust(signed(units)));
-                self.store.apply_one(owed).await;
+                self.adjust(there_of(key), counted.share, -signed(units)).await;
             }
             _ => {}
         }
     }
 
-    /// The units that are used of a key here.
-    async fn used(&self, key: Key, share: Rule) -> u64 {
-        match self.store.apply_one(Operation::new(key, share, Op::Peek(0))).await {
+    /// The units that the server does not know of.
+    async fn owed(&self, key: Key, share: Rule) -> u64 {
+        let (used, there) = self.used(key, share).await;
+        used.saturating_sub(there)
+    }
+
+    /// The units that are used of a key here, and those of them that the server may have, at one instant.
+    async fn used(&self, key: Key, share: Rule) -> (u64, u64) {
+        let both = [key, there_of(key)].map(|key| Operation::new(key, share, Op::Peek(0)));
+        let mut answers = self.store.apply([both].into_iter().collect()).await;
+        let mut used = answers.drain().map(|answer| match answer {
             Answer::Decided { decision, .. } => decision.limit - decision.remaining,
             Answer::Local { .. } | Answer::Unavailable { .. } => 0,
-        }
+        });
+        (used.next().unwrap_or_default(), used.next().unwrap_or_default())
+    }
+
+    async fn adjust(&self, key: Key, share: Rule, by: i64) {
+        self.store.apply_one(Operation::new(key, share, Op::Adjust(by))).await;
     }
 
     fn forget(&self, key: Key) {
@@ -269,19 +291,22 @@ impl Local {
         self.is_used.store(!all.is_empty(), Ordering::Release);
     }
 
-    /// Notes that a key is counted here, and returns whether it was not before.
-    fn note(&self, key: Key, counted: Counted) -> bool {
+    fn is_counted(&self, key: Key, now: Timestamp) -> bool {
+        self.counted.lock().get(&key).is_some_and(|counted| now < counted.until)
+    }
+
+    /// Notes that a key is counted here, if there is room for that.
+    fn note(&self, key: Key, counted: Counted) {
         let now = self.time.now();
         let mut all = self.counted.lock();
         if all.len() >= COUNTED_MAX && !all.contains_key(&key) {
             all.retain(|_, counted| now < counted.until);
             if all.len() >= COUNTED_MAX {
-                return false;
+                return;
             }
         }
-        let before = all.insert(key, counted);
+        all.insert(key, counted);
         self.is_used.store(true, Ordering::Release);
-        before.is_none_or(|before| now >= before.until)
     }
 }
 
@@ -294,8 +319,8 @@ fn fits(op: Op, rule: Option<Rule>) -> bool {
     rule.is_some_and(|rule| cost <= rule.quota.capacity())
 }
 
-const fn owed_by(Key(key): Key) -> Key {
-    Key(key ^ OWED)
+const fn there_of(Key(key): Key) -> Key {
+    Key(key ^ THERE)
 }
 
 /// Whether an enforced operation that is not decided here refuses its request.

@@ -3,9 +3,11 @@
 use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 
-use weir_core::{Algorithm, Answer, Batch, Op, Operation, Outcome, Posture, Rule, Span, Store as _};
+use weir_core::{
+    Algorithm, Answer, Batch, Op, Operation, Outcome, Posture, Rule, Span, Store as _, Timestamp,
+};
 use weir_servers::{Kind, Server};
-use weir_store::{RedisSettings, RedisStore};
+use weir_store::{ManualClock, RedisSettings, RedisStore};
 
 use crate::block_on;
 use crate::cases::{OWN, admitted, key, rule};
@@ -16,13 +18,25 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Nothing leaks and no window ends while a test runs.
 const LONG: Span = Span::from_secs(864_000_000);
 
-async fn nodes<const N: usize>(server: &Server, prefix: &str) -> [RedisStore; N] {
-    let count = NonZeroU64::new(N as u64).unwrap();
+fn settings<const N: usize>(server: &Server, prefix: &str) -> RedisSettings {
     let settings = RedisSettings::parse(&server.url()).unwrap().with_prefix(prefix).with_deadline(DEADLINE);
-    let settings = settings.with_nodes(count);
+    settings.with_nodes(NonZeroU64::new(N as u64).unwrap())
+}
+
+async fn nodes<const N: usize>(server: &Server, prefix: &str) -> [RedisStore; N] {
     let mut nodes = Vec::new();
     for _ in 0..N {
-        nodes.push(RedisStore::connect(&settings, &OWN).await.unwrap().0);
+        nodes.push(RedisStore::connect(&settings::<N>(server, prefix), &OWN).await.unwrap().0);
+    }
+    nodes.try_into().unwrap()
+}
+
+/// The same at the time of a clock.
+async fn nodes_at<const N: usize>(server: &Server, prefix: &str, clock: &ManualClock) -> [RedisStore; N] {
+    let mut nodes = Vec::new();
+    for _ in 0..N {
+        let settings = settings::<N>(server, prefix);
+        nodes.push(RedisStore::with_clock(&settings, &OWN, clock.clone()).await.unwrap().0);
     }
     nodes.try_into().unwrap()
 }
@@ -105,6 +119,43 @@ fn r08_local_admits_a_share_of_what_was_left_and_brings_it_back_without_a_burst(
                 assert_eq!(admitted(&nodes[1], "k", rule, 5).await, 0, "{algorithm}: no burst");
             });
         }
+    }
+}
+
+/// Where use leaks away meanwhile, at the server and at each node.
+#[test]
+fn promise_1_a_bucket_that_is_full_all_the_time_keeps_its_bound_through_an_outage() {
+    for kind in Kind::ALL.into_iter().filter(|kind| kind.is_wanted()) {
+        let server = Server::start(kind, &[]);
+        block_on(async {
+            // One unit a second, 30 at once.
+            let rule = rule(Algorithm::TokenBucket, 30, Span::from_secs(30));
+            let clock = ManualClock::at(Timestamp::from_nanos(1_793_400_000_000_000_000));
+            let nodes = nodes_at::<2>(&server, "full:", &clock).await;
+            let mut all = 0;
+            for node in &nodes {
+                all += admits(node, "k", rule, 40).await;
+            }
+            assert_eq!(all, 30);
+            server.signal("STOP");
+            for node in &nodes {
+                until_it_is_away(node).await;
+            }
+            for _ in 0..60 {
+                clock.advance(Span::from_secs(1));
+                for node in &nodes {
+                    all += admits(node, "k", rule, 3).await;
+                }
+            }
+            assert!((88..=90).contains(&all), "{all}: each has half of the rate, begun with a whole unit");
+            server.signal("CONT");
+            for node in &nodes {
+                until_it_is_back(node).await;
+                all += admits(node, "k", rule, 40).await;
+            }
+            // A part of a unit that has leaked is not owed.
+            assert!(all <= 92, "{all}: 30 at once and one a second in 60 s, and no burst after them");
+        });
     }
 }
 
