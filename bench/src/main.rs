@@ -9,6 +9,7 @@ mod flood;
 mod machine;
 mod measure;
 mod name;
+mod outage;
 mod page;
 mod random;
 mod results;
@@ -52,6 +53,8 @@ struct Args {
 enum Command {
     /// An attack on the memory store, told apart
     Flood,
+    /// An outage of the store: a picture as SVG, and its figures on standard error
+    Outage,
     /// Counting together on a redis-server
     Redis,
     /// One measurement, in a process of its own; prints a line of JSON
@@ -75,6 +78,7 @@ fn main() -> Result<()> {
             serde_json::to_string(&measure::one(Job { subject, scenario, threads, millis })?)?
         }
         Some(Command::Flood) => flood::flood()?,
+        Some(Command::Outage) => outage::outage()?,
         Some(Command::Redis) => shared::shared(args.repeats.unwrap_or(3))?,
         None => {
             let plan = args.plan();
