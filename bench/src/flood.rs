@@ -44,7 +44,7 @@ impl Policy {
 
     fn ask(&self, store: &MemoryStore<ManualClock>, number: u32, op: Op) -> Result<Decision> {
         let operation = Operation::new(self.key(number), self.rule, op);
-        match at_once(store.apply_one(operation))? {
+        match at_once(store.apply_one(operation, None))? {
             Answer::Decided { decision, .. } => Ok(decision),
             Answer::Local { .. } | Answer::Unavailable { .. } => bail!("the memory store gave no decision"),
         }

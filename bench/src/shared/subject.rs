@@ -90,7 +90,7 @@ impl Handle for WeirHandle {
 
     async fn ask(&mut self, asks: &[Ask]) -> Result<u32> {
         let operation = self.operation(*asks.first().context("one request")?);
-        admitted(Some(self.store.apply_one(operation).await))
+        admitted(Some(self.store.apply_one(operation, None).await))
     }
 }
 

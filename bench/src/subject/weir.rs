@@ -42,7 +42,7 @@ impl Subject for StoreStep {
         move |user| {
             let key = self.key_start.part(Name::user(user).as_str().as_bytes()).key();
             let operation = Operation::new(key, self.rule, Op::Take(1));
-            match at_once(self.store.apply_one(operation))? {
+            match at_once(self.store.apply_one(operation, None))? {
                 Answer::Decided { decision, .. } => Ok(decision.outcome == Outcome::Allow),
                 Answer::Local { .. } | Answer::Unavailable { .. } => bail!("the memory store gave no decision"),
             }

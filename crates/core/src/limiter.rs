@@ -67,9 +67,8 @@ impl<S: Store> Limiter<S> {
     pub async fn check(&self, request: &Request<'_>) -> Result<Verdict, UnknownDomain> {
         let policies = self.policies();
         let charges = self.charges(&policies, request)?;
-        let lone = charges.lone().filter(|_| request.timeout.is_none());
-        let mut verdict = if let Some(operation) = lone {
-            let answer = self.store.apply_one(operation).await;
+        let mut verdict = if let Some(operation) = charges.lone() {
+            let answer = self.store.apply_one(operation, request.timeout).await;
             Verdict::of(policies, charges, &mut std::iter::once(answer))
         } else {
             let mut answers = self.ask(std::slice::from_ref(&charges), request.timeout).await;

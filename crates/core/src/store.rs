@@ -2,6 +2,7 @@
 
 use crate::operation::{Answer, Answers, Batch, Operation};
 use crate::rule::Rule;
+use crate::time::Span;
 
 /// Holds the state of keys, and decides and commits in one step.
 ///
@@ -12,9 +13,11 @@ pub trait Store: Send + Sync {
     /// says so for each operation that it concerns; it does not fail.
     fn apply(&self, batch: Batch) -> impl Future<Output = Answers> + Send;
 
-    /// The same for one operation on its own, which is most of all traffic: a store may have a shorter way.
-    fn apply_one(&self, operation: Operation) -> impl Future<Output = Answer> + Send {
-        let answers = self.apply([[operation]].into_iter().collect());
+    /// The same for one operation on its own, which is most of all traffic: a store may have a shorter way. `timeout` is
+    /// [`Batch::timeout`].
+    fn apply_one(&self, operation: Operation, timeout: Option<Span>) -> impl Future<Output = Answer> + Send {
+        let batch: Batch = [[operation]].into_iter().collect();
+        let answers = self.apply(batch.within(timeout));
         async { answers.await.pop().unwrap_or(Answer::Unavailable { sent: true }) }
     }
 
@@ -33,8 +36,8 @@ impl<S: Store> Store for std::sync::Arc<S> {
         S::apply(self, batch)
     }
 
-    fn apply_one(&self, operation: Operation) -> impl Future<Output = Answer> + Send {
-        S::apply_one(self, operation)
+    fn apply_one(&self, operation: Operation, timeout: Option<Span>) -> impl Future<Output = Answer> + Send {
+        S::apply_one(self, operation, timeout)
     }
 
     fn in_force(&self, rules: &[Rule]) {

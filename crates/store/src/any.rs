@@ -1,6 +1,6 @@
 //! The store that a setting chose.
 
-use weir_core::{Answer, Answers, Batch, Operation, Rule, Store};
+use weir_core::{Answer, Answers, Batch, Operation, Rule, Span, Store};
 
 use crate::memory::{MemoryStats, MemoryStore};
 use crate::redis::{RedisStore, ServerStats};
@@ -48,10 +48,10 @@ impl Store for AnyStore {
         }
     }
 
-    async fn apply_one(&self, operation: Operation) -> Answer {
+    async fn apply_one(&self, operation: Operation, timeout: Option<Span>) -> Answer {
         match self {
-            Self::Memory(store) => store.apply_one(operation).await,
-            Self::Redis(store) => store.apply_one(operation).await,
+            Self::Memory(store) => store.apply_one(operation, timeout).await,
+            Self::Redis(store) => store.apply_one(operation, timeout).await,
         }
     }
 

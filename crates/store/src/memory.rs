@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
-use weir_core::{Answer, Answers, Batch, Key, Operation, Rule, StateRef, Steps, Store, decide_group};
+use weir_core::{Answer, Answers, Batch, Key, Operation, Rule, Span, StateRef, Steps, Store, decide_group};
 
 use crate::clock::{Clock, SystemClock};
 use logs::Entries;
@@ -256,7 +256,11 @@ impl<C: Clock> Store for MemoryStore<C> {
         std::future::ready(answers)
     }
 
-    fn apply_one(&self, mut operation: Operation) -> impl Future<Output = Answer> + Send {
+    fn apply_one(
+        &self,
+        mut operation: Operation,
+        _timeout: Option<Span>,
+    ) -> impl Future<Output = Answer> + Send {
         std::future::ready(self.shared.apply_one(&mut operation))
     }
 

@@ -293,16 +293,14 @@ impl Store for RedisStore {
         }
     }
 
-    async fn apply_one(&self, operation: Operation) -> Answer {
+    async fn apply_one(&self, operation: Operation, timeout: Option<Span>) -> Answer {
         let known = self.0.common.denials.as_ref().and_then(|denials| denials.answer(&operation));
         if let Some(known) = known {
             add(&self.0.common.tally.known);
             return known;
         }
-        self.apply([[operation]].into_iter().collect())
-            .await
-            .pop()
-            .unwrap_or(Answer::Unavailable { sent: true })
+        let batch: Batch = [[operation]].into_iter().collect();
+        self.apply(batch.within(timeout)).await.pop().unwrap_or(Answer::Unavailable { sent: true })
     }
 
     fn trouble(&self) -> Option<String> {

@@ -282,7 +282,7 @@ impl Local {
     }
 
     async fn adjust(&self, key: Key, share: Rule, by: i64) {
-        self.store.apply_one(Operation::new(key, share, Op::Adjust(by))).await;
+        self.store.apply_one(Operation::new(key, share, Op::Adjust(by)), None).await;
     }
 
     fn forget(&self, key: Key) {

@@ -53,7 +53,7 @@ impl Store for Half {
     async fn apply(&self, batch: Batch) -> Answers {
         let mut answers = Answers::new();
         for group in batch.groups() {
-            answers.push(self.0.apply_one(group[0]).await);
+            answers.push(self.0.apply_one(group[0], None).await);
             group[1..].iter().for_each(|_| answers.push(Answer::Unavailable { sent: false }));
         }
         answers

@@ -47,13 +47,15 @@ fn what_waits_together_is_one_call_and_a_lone_request_waits_for_nobody() {
             RedisStore::connect(&settings(&server.url(), "w:"), &OwnSecret::Drawn([7; 16])).await.unwrap().0;
         let store = Arc::new(store);
         for _ in 0..10 {
-            decided(&store.apply_one(take(1, rule(1, 1_000_000))).await);
+            decided(&store.apply_one(take(1, rule(1, 1_000_000)), None).await);
         }
         let alone = calls(&mut beside).await;
         assert_eq!(alone, 10, "each went out by itself");
         let ask = |i: u128| {
             let store = store.clone();
-            tokio::spawn(async move { decided(&store.apply_one(take(i % 7, rule(1, 1_000_000))).await) })
+            tokio::spawn(
+                async move { decided(&store.apply_one(take(i % 7, rule(1, 1_000_000)), None).await) },
+            )
         };
         let asked: Vec<_> = (0..1_000).map(ask).collect();
         for answer in asked {
@@ -75,7 +77,7 @@ fn callers_who_go_away_disturb_nobody() {
         let rule = rule(2, 1_000);
         let ask = |_| {
             let store = store.clone();
-            tokio::spawn(async move { decided(&store.apply_one(take(1, rule)).await).outcome })
+            tokio::spawn(async move { decided(&store.apply_one(take(1, rule), None).await).outcome })
         };
         let asked: Vec<_> = (0..400).map(ask).collect();
         let mut answered = 0;
@@ -87,7 +89,8 @@ fn callers_who_go_away_disturb_nobody() {
                 answered += 1;
             }
         }
-        let left = decided(&store.apply_one(Operation { op: Op::Peek(0), ..take(1, rule) }).await).remaining;
+        let left =
+            decided(&store.apply_one(Operation { op: Op::Peek(0), ..take(1, rule) }, None).await).remaining;
         assert!((600..=1_000 - answered).contains(&left), "{left} are left after {answered} answers");
     });
 }

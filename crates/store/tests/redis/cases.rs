@@ -32,7 +32,7 @@ pub(crate) fn key(name: &str) -> Key {
 }
 
 pub(crate) async fn ask(store: &RedisStore, name: &str, rule: Rule, op: Op) -> Answer {
-    store.apply_one(Operation::new(key(name), rule, op)).await
+    store.apply_one(Operation::new(key(name), rule, op), None).await
 }
 
 async fn take(store: &RedisStore, name: &str, rule: Rule, cost: u64) -> Decision {

@@ -29,7 +29,7 @@ impl World {
 
     /// A request to a node on its own, as most requests are.
     async fn ask(&self, node: usize, rule: Rule, op: Op) -> (Decision, Option<Receipt>) {
-        match self.nodes[node].apply_one(Operation::new(key(rule.algorithm.as_str()), rule, op)).await {
+        match self.nodes[node].apply_one(Operation::new(key(rule.algorithm.as_str()), rule, op), None).await {
             Answer::Decided { decision, receipt, .. } => (decision, receipt),
             Answer::Local { .. } | Answer::Unavailable { .. } => panic!("a healthy store answers"),
         }

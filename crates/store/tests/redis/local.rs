@@ -49,7 +49,7 @@ fn local(name: &str, rule: Rule, op: Op) -> Operation {
 async fn admits(node: &RedisStore, name: &str, rule: Rule, count: usize) -> usize {
     let mut admitted = 0;
     for _ in 0..count {
-        admitted += match node.apply_one(local(name, rule, Op::Take(1))).await {
+        admitted += match node.apply_one(local(name, rule, Op::Take(1)), None).await {
             Answer::Decided { decision, .. } | Answer::Local { decision, .. } => {
                 usize::from(decision.outcome == Outcome::Allow)
             }
@@ -64,7 +64,7 @@ async fn until_it_is_away(node: &RedisStore) {
     let other = rule(Algorithm::FixedWindow, 1_000, LONG);
     let start = Instant::now();
     while node.trouble().is_none() {
-        node.apply_one(Operation::new(key("other"), other, Op::Peek(0))).await;
+        node.apply_one(Operation::new(key("other"), other, Op::Peek(0)), None).await;
         assert!(start.elapsed() < PATIENCE);
     }
 }
@@ -73,14 +73,14 @@ async fn until_it_is_back(node: &RedisStore) {
     let other = rule(Algorithm::FixedWindow, 1_000, LONG);
     let start = Instant::now();
     while node.trouble().is_some() {
-        node.apply_one(Operation::new(key("other"), other, Op::Peek(0))).await;
+        node.apply_one(Operation::new(key("other"), other, Op::Peek(0)), None).await;
         assert!(start.elapsed() < PATIENCE, "the store is not asked again");
         tokio::task::yield_now().await;
     }
 }
 
 async fn used(node: &RedisStore, name: &str, rule: Rule) -> u64 {
-    match node.apply_one(Operation::new(key(name), rule, Op::Peek(0))).await {
+    match node.apply_one(Operation::new(key(name), rule, Op::Peek(0)), None).await {
         Answer::Decided { decision, .. } => decision.limit - decision.remaining,
         answer => panic!("a healthy store answers: {answer:?}"),
     }
@@ -97,7 +97,7 @@ fn r08_local_admits_a_share_of_what_was_left_and_brings_it_back_without_a_burst(
                 assert_eq!(admits(&nodes[0], "k", rule, 12).await, 12);
                 // The others have heard of it too.
                 for node in &nodes {
-                    node.apply_one(local("k", rule, Op::Peek(1))).await;
+                    node.apply_one(local("k", rule, Op::Peek(1)), None).await;
                 }
                 server.signal("STOP");
                 for node in &nodes {
@@ -232,7 +232,7 @@ fn what_fits_the_quota_and_no_share_is_not_decided_here() {
             let nodes = nodes::<3>(&server, "large:").await;
             server.signal("STOP");
             until_it_is_away(&nodes[0]).await;
-            let ask = |cost| nodes[0].apply_one(local("k", rule, Op::Take(cost)));
+            let ask = |cost| nodes[0].apply_one(local("k", rule, Op::Take(cost)), None);
             assert!(matches!(ask(11).await, Answer::Unavailable { .. }));
             let Answer::Local { decision, .. } = ask(31).await else { panic!() };
             assert_eq!(decision.outcome, Outcome::Never);
