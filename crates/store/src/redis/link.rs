@@ -138,8 +138,9 @@ fn is_to_be_asked_again(error: &RedisError) -> bool {
 pub(super) fn may_have_run(error: &RedisError) -> bool {
     match error.kind() {
         ErrorKind::Server(kind) => kind == ServerErrorKind::ResponseError,
-        // Memory that is full, or a disk that is, is met by the first write of the script.
-        ErrorKind::Extension => error.code() != Some("BUSY"),
+        // Memory that is full, a disk that is, and replicas that are gone are met by the first write of a script, and
+        // none that has written is stopped for them.
+        ErrorKind::Extension => !matches!(error.code(), Some("BUSY" | "OOM" | "MISCONF" | "NOREPLICAS")),
         ErrorKind::AuthenticationFailed
         | ErrorKind::ClusterConnectionNotFound
         | ErrorKind::MasterNameNotFoundBySentinel => false,

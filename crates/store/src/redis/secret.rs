@@ -3,7 +3,7 @@
 //! Under `<prefix>secret` the store keeps the fingerprint of the secret in use, and the secret itself where no
 //! node was given one. Every call carries the fingerprint, so that a change is noticed by the next decision.
 
-use ::redis::{FromRedisValue as _, RedisError, cmd};
+use ::redis::{FromRedisValue as _, RedisError, Value, cmd};
 use tokio::task::JoinSet;
 use weir_core::{KeyBuilder, KeySecret, PolicyId};
 
@@ -86,9 +86,9 @@ async fn agree_at(
     Ok(read(kept, &own, secret))
 }
 
-/// Writes down the secret in use, unless there is one.
-pub(super) async fn keep(link: &Link, name: &[u8], text: &str) -> Result<(), RedisError> {
-    link.query(cmd("SET").arg(name).arg(text).arg("NX")).await.map(drop)
+/// Writes down the secret in use, unless there is one. Returns whether there was none.
+pub(super) async fn keep(link: &Link, name: &[u8], text: &str) -> Result<bool, RedisError> {
+    link.query(cmd("SET").arg(name).arg(text).arg("NX")).await.map(|said| said != Value::Nil)
 }
 
 fn read(kept: String, own: &OwnSecret, secret: KeySecret) -> Agreed {

@@ -110,13 +110,35 @@ impl Sender {
             May::Call => return self.send_with_debts(batch).await,
             May::Not => {}
             May::Probe => {
-                // It charges nothing, since it may end in doubt, and nobody waits for it.
+                // Nobody waits for it.
                 let probing = self.clone();
-                tokio::spawn(async move { probing.send_once(&Batch::new(), May::Probe).await });
+                tokio::spawn(async move { probing.probe().await });
             }
         }
         batch.groups().for_each(|_| add(&self.common.tally.refused));
         unavailable(batch.operations().len(), false)
+    }
+
+    /// Sees whether the store is well again: it charges nothing, since it may end in doubt, and writes what is there
+    /// already, since a store that only reads is not well.
+    async fn probe(&self) {
+        let written = secret::keep(&self.link, &self.secret.name, &self.secret.text);
+        let said = self.in_time(written).await;
+        self.note(said.as_ref().err(), May::Probe);
+        if said.is_ok_and(|was_lost| was_lost) {
+            self.tell_of_a_lost_secret();
+        }
+    }
+
+    /// A call, within the deadline.
+    async fn in_time<T>(
+        &self,
+        calling: impl Future<Output = Result<T, RedisError>>,
+    ) -> Result<T, RedisError> {
+        let Common { deadline, faults, tally, .. } = &*self.common;
+        add(&tally.calls);
+        let reply = timeout(*deadline + MARGIN, faults.around(&tally.faults, calling)).await;
+        reply.unwrap_or_else(|_| Err(RedisError::from(std::io::Error::from(std::io::ErrorKind::TimedOut))))
     }
 
     /// What the keys of a batch owe is paid first, in the same call, so that nothing is decided without it.
@@ -138,7 +160,7 @@ impl Sender {
     }
 
     async fn send_guarded(&self, batch: &Batch) -> Answers {
-        let (mut answers, troubles) = self.send_once(batch, May::Call).await;
+        let (mut answers, troubles) = self.send_once(batch).await;
         let is_beyond = |trouble: &Option<Trouble>| *trouble == Some(Trouble::BeyondEdges);
         if !troubles.iter().any(is_beyond) {
             return answers;
@@ -147,7 +169,7 @@ impl Sender {
         let groups = || batch.groups().zip(&troubles);
         let beyond = groups().filter(|(_, trouble)| is_beyond(trouble));
         let again: Batch = beyond.map(|(group, _)| group.iter().copied()).collect();
-        let (mut later, _) = self.send_once(&again, May::Call).await;
+        let (mut later, _) = self.send_once(&again).await;
         let (mut answers, mut later) = (answers.drain(), later.drain());
         let mut all = Answers::new();
         for (group, trouble) in groups() {
@@ -160,21 +182,14 @@ impl Sender {
         all
     }
 
-    async fn send_once(&self, batch: &Batch, may: May) -> (Answers, Vec<Option<Trouble>>) {
+    async fn send_once(&self, batch: &Batch) -> (Answers, Vec<Option<Trouble>>) {
         let clock = self.time.told_by_us();
         let call = Call::of(batch, clock, clock.unwrap_or_else(|| self.time.now()));
         let names = call.keys.iter().map(|key| self.name(*key)).chain([self.secret.name.clone()]);
         let names: Vec<Vec<u8>> = names.collect();
         let calling = self.link.eval(&names, &call.numbers, &self.secret.fingerprint);
-        add(&self.common.tally.calls);
-        let reply = timeout(
-            self.common.deadline + MARGIN,
-            self.common.faults.around(&self.common.tally.faults, calling),
-        )
-        .await
-        .unwrap_or_else(|_| Err(RedisError::from(std::io::Error::from(std::io::ErrorKind::TimedOut))));
-        let reply = reply.and_then(Reply::read);
-        self.note(reply.as_ref().err(), may);
+        let reply = self.in_time(calling).await.and_then(Reply::read);
+        self.note(reply.as_ref().err(), May::Call);
         match reply {
             Ok(reply) => {
                 self.time.learn(reply.now);
@@ -243,10 +258,7 @@ impl Sender {
             }
             SecretStands::Kept => {}
             SecretStands::Lost => {
-                tracing::warn!(
-                    store = self.common.at,
-                    "the store has lost its key secret, and all use with it; writing it anew"
-                );
+                self.tell_of_a_lost_secret();
                 // Where that fails the next call finds it lost again.
                 let _written = secret::keep(&self.link, &self.secret.name, &self.secret.text).await;
             }
@@ -257,6 +269,13 @@ impl Sender {
                  the secret is put back"
             ),
         }
+    }
+
+    fn tell_of_a_lost_secret(&self) {
+        tracing::warn!(
+            store = self.common.at,
+            "the store has lost its key secret, and all use with it; writing it anew"
+        );
     }
 
     fn note_troubles(&self, troubles: &[Option<Trouble>]) {
