@@ -3,6 +3,7 @@
 mod cluster;
 mod kept;
 mod primary;
+mod sentinels;
 
 use std::sync::Arc;
 use std::time::Duration;

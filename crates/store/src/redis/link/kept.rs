@@ -21,6 +21,11 @@ pub(super) trait Dial: Send + Sync + 'static {
     type Connection: Clone + Send + 'static;
 
     fn dial(&self) -> impl Future<Output = Result<Self::Connection, RedisError>> + Send;
+
+    /// Waits until the connection made last leads to the wrong place, as far as somebody else tells.
+    fn moved(&self) -> impl Future<Output = ()> + Send {
+        std::future::pending()
+    }
 }
 
 /// A connection that is kept.
@@ -57,7 +62,10 @@ impl<D: Dial> Kept<D> {
 
 async fn keep<D: Dial>(shared: Arc<Shared<D>>) {
     loop {
-        shared.lost.notified().await;
+        tokio::select! {
+            () = shared.lost.notified() => {}
+            () = shared.dial.moved() => {}
+        }
         let mut pause = FIRST_PAUSE;
         loop {
             if let Ok(connection) = shared.dial.dial().await {
