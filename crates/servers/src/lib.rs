@@ -8,10 +8,12 @@
 )]
 
 mod cluster;
+mod relay;
 mod sentinels;
 mod server;
 
 pub use cluster::Cluster;
+pub use relay::{Relay, Way};
 pub use sentinels::Sentinels;
 pub use server::{Kind, Server};
 

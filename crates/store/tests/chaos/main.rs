@@ -1,0 +1,32 @@
+//! Chaos, with real servers: whatever happens to the store, answers come in time and by their policy's posture, little
+//! is asked of it, no more is admitted than `docs/failure.md` says, and it counts exactly again soon.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and says what it measured"
+)]
+
+mod alone;
+mod load;
+mod together;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Waits are measured, so one runs at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(future)
+}
