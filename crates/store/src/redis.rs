@@ -230,15 +230,6 @@ impl RedisStore {
         }
     }
 
-    /// How long a caller's answer may take: long enough before the caller gives up, it has one by posture. Nothing
-    /// where that is now.
-    fn patience(&self, timeout: Option<Span>) -> Option<Duration> {
-        let deadline = self.0.common.deadline;
-        let Some(timeout) = timeout else { return Some(deadline) };
-        let left = Duration::from_nanos(timeout.nanos()).saturating_sub(BEFORE_THE_CALLER);
-        Some(deadline.min(left)).filter(|patience| !patience.is_zero())
-    }
-
     async fn ask_in_time(&self, batch: Batch) -> Answers {
         let count = batch.operations().len();
         let tally = &self.0.common.tally;
@@ -246,7 +237,13 @@ impl RedisStore {
             batch.groups().for_each(|_| add(&tally.refused));
             return unavailable(count, false);
         };
-        let Some(patience) = self.patience(batch.timeout()) else {
+        let Some(deadline) = self.0.common.deadline else {
+            return match only_lane(lanes, batch.operations()) {
+                Some(lane) => lane.ask(batch).await.answers().await,
+                None => spread::apply(lanes, batch).await,
+            };
+        };
+        let Some(patience) = patience(deadline, batch.timeout()) else {
             add(&tally.given_up);
             return unavailable(count, false);
         };
@@ -260,6 +257,14 @@ impl RedisStore {
             unavailable(count, sent)
         })
     }
+}
+
+/// How long a caller's answer may take: long enough before the caller gives up, it has one by posture. Nothing where
+/// that is now.
+fn patience(deadline: Duration, timeout: Option<Span>) -> Option<Duration> {
+    let Some(timeout) = timeout else { return Some(deadline) };
+    let left = Duration::from_nanos(timeout.nanos()).saturating_sub(BEFORE_THE_CALLER);
+    Some(deadline.min(left)).filter(|patience| !patience.is_zero())
 }
 
 async fn ask_several(lanes: Arc<[Batcher]>, batch: Batch, deadline: Instant) -> Result<Answers, GivenUp> {

@@ -22,7 +22,8 @@ const WAITING_MAX: usize = 4_096;
 struct Waiting {
     batch: Batch,
     to: oneshot::Sender<Answers>,
-    fate: Arc<Fate>,
+    /// Of one who waits for so long and no longer.
+    fate: Option<Arc<Fate>>,
 }
 
 /// What became of a request in the queue: it is taken out to be sent, or given up, and never both.
@@ -60,22 +61,26 @@ impl Batcher {
     /// The answers to a batch, in order, if they come in time. A caller who goes away takes nothing back: what was
     /// sent is decided.
     pub(super) async fn apply(&self, batch: Batch, deadline: Instant) -> Result<Answers, GivenUp> {
-        match timeout_at(deadline, self.ask(batch)).await {
-            Ok(asked) => asked.answers_by(deadline).await,
+        let fate = Arc::<Fate>::default();
+        match timeout_at(deadline, self.put(batch, Some(fate.clone()))).await {
+            Ok(asked) => asked.answers_by(deadline, &fate).await,
             Err(_) => Err(GivenUp { sent: false }),
         }
     }
 
-    /// Puts a batch in the queue, unless nothing would come of it.
+    /// Puts a batch in the queue, unless nothing would come of it; whoever does waits for the answers.
     pub(super) async fn ask(&self, batch: Batch) -> Asked {
+        self.put(batch, None).await
+    }
+
+    async fn put(&self, batch: Batch, fate: Option<Arc<Fate>>) -> Asked {
         let count = batch.operations().len();
         if self.sender.refuses_at_once() {
             return Asked { count, answers: None };
         }
         let (to, answers) = oneshot::channel();
-        let fate = Arc::<Fate>::default();
-        let is_queued = self.queue.send(Waiting { batch, to, fate: fate.clone() }).await.is_ok();
-        Asked { count, answers: is_queued.then_some((answers, fate)) }
+        let is_queued = self.queue.send(Waiting { batch, to, fate }).await.is_ok();
+        Asked { count, answers: is_queued.then_some(answers) }
     }
 }
 
@@ -89,26 +94,26 @@ pub(super) struct GivenUp {
 impl Waiting {
     /// Whether its caller is still there; it is going to be sent then.
     fn is_wanted(&self) -> bool {
-        self.fate.settle() && !self.to.is_closed()
+        self.fate.as_ref().is_none_or(|fate| fate.settle()) && !self.to.is_closed()
     }
 }
 
 /// A batch in the queue.
 pub(super) struct Asked {
     count: usize,
-    answers: Option<(oneshot::Receiver<Answers>, Arc<Fate>)>,
+    answers: Option<oneshot::Receiver<Answers>>,
 }
 
 impl Asked {
     /// The answers, in order.
     pub(super) async fn answers(self) -> Answers {
-        let Some((answers, _)) = self.answers else { return unavailable(self.count, false) };
+        let Some(answers) = self.answers else { return unavailable(self.count, false) };
         answers.await.unwrap_or_else(|_| unavailable(self.count, true))
     }
 
     /// The answers, in order, if they come in time. What is given up before it was sent is not sent.
-    async fn answers_by(self, deadline: Instant) -> Result<Answers, GivenUp> {
-        let Some((answers, fate)) = self.answers else { return Ok(unavailable(self.count, false)) };
+    async fn answers_by(self, deadline: Instant, fate: &Fate) -> Result<Answers, GivenUp> {
+        let Some(answers) = self.answers else { return Ok(unavailable(self.count, false)) };
         match timeout_at(deadline, answers).await {
             Ok(answers) => Ok(answers.unwrap_or_else(|_| unavailable(self.count, true))),
             Err(_) => Err(GivenUp { sent: !fate.settle() }),

@@ -110,7 +110,7 @@ impl Link {
 }
 
 fn response_timeout(settings: &RedisSettings) -> Duration {
-    RESPONSE_TIMEOUT.max(settings.deadline())
+    RESPONSE_TIMEOUT.max(settings.deadline().unwrap_or_default())
 }
 
 /// Whether a connection is good for nothing any more, or leads to a replica.

@@ -43,8 +43,8 @@ pub(super) struct Common {
     pub(super) local: Arc<Local>,
     /// What is known to be refused; nothing where a refusal may rest on what another has charged for a moment.
     pub(super) denials: Option<Denials>,
-    /// How long an answer may take.
-    pub(super) deadline: Duration,
+    /// How long an answer may take; nothing where no guard is wanted.
+    pub(super) deadline: Option<Duration>,
     /// What is to go wrong on purpose.
     pub(super) faults: Faults,
     pub(super) tally: Tally,
@@ -92,7 +92,7 @@ impl Sender {
 
     /// Whether nothing would come of a call now.
     pub(super) fn refuses_at_once(&self) -> bool {
-        let refuses = self.breaker.refuses(self.system.now());
+        let refuses = self.common.deadline.is_some() && self.breaker.refuses(self.system.now());
         if refuses {
             add(&self.common.tally.refused);
         }
@@ -106,6 +106,9 @@ impl Sender {
 
     /// The answers to a batch, in order; that there is none where the store is not to be asked.
     pub(super) async fn send(self: Arc<Self>, batch: Batch) -> Answers {
+        if self.common.deadline.is_none() {
+            return self.send_with_debts(batch).await;
+        }
         match self.breaker.may_call(self.system.now()) {
             May::Call => return self.send_with_debts(batch).await,
             May::Not => {}
@@ -137,7 +140,9 @@ impl Sender {
     ) -> Result<T, RedisError> {
         let Common { deadline, faults, tally, .. } = &*self.common;
         add(&tally.calls);
-        let reply = timeout(*deadline + MARGIN, faults.around(&tally.faults, calling)).await;
+        let calling = faults.around(&tally.faults, calling);
+        let Some(deadline) = *deadline else { return calling.await };
+        let reply = timeout(deadline + MARGIN, calling).await;
         reply.unwrap_or_else(|_| Err(RedisError::from(std::io::Error::from(std::io::ErrorKind::TimedOut))))
     }
 
@@ -226,6 +231,9 @@ impl Sender {
     fn note(&self, error: Option<&RedisError>, may: May) {
         if let Some(error) = error {
             self.common.tally.failed(error);
+        }
+        if self.common.deadline.is_none() {
+            return;
         }
         let turn = self.breaker.note(may, error.is_some(), self.system.now(), lot());
         if error.is_some_and(RedisError::is_timeout) && (may == May::Probe || turn == Some(Turn::Opened)) {

@@ -26,7 +26,7 @@ pub struct RedisSettings {
     sentinel_password: Option<String>,
     certificates: Option<TlsCertificates>,
     prefix: String,
-    deadline: Duration,
+    deadline: Option<Duration>,
     nodes: Option<NonZeroU64>,
     node_name: Option<String>,
     faults: Vec<Fault>,
@@ -113,7 +113,7 @@ impl RedisSettings {
             own = one.redis_settings().clone();
         }
         let prefix = Self::PREFIX.to_owned();
-        let (sentinel_password, certificates, deadline) = (None, None, Self::DEADLINE);
+        let (sentinel_password, certificates, deadline) = (None, None, Some(Self::DEADLINE));
         let (nodes, node_name, faults) = (None, None, Vec::new());
         Ok(Self {
             shape,
@@ -138,7 +138,14 @@ impl RedisSettings {
     /// Gives up a decision after so long; policies then answer by `on_store_failure`.
     #[must_use]
     pub fn with_deadline(self, deadline: Duration) -> Self {
-        Self { deadline, ..self }
+        Self { deadline: Some(deadline), ..self }
+    }
+
+    /// Waits for the server as long as it takes, and never stops asking: for callers who guard themselves, and to
+    /// measure what the guard costs. Callers' timeouts are not looked at then.
+    #[must_use]
+    pub fn without_guard(self) -> Self {
+        Self { deadline: None, ..self }
     }
 
     /// Shares quotas among so many nodes while the server does not answer, for policies that are `local` then.
@@ -221,7 +228,8 @@ impl RedisSettings {
         self.node_name.as_deref()
     }
 
-    pub(super) fn deadline(&self) -> Duration {
+    /// Nothing where no guard is wanted.
+    pub(super) fn deadline(&self) -> Option<Duration> {
         self.deadline
     }
 

@@ -153,7 +153,7 @@ fn a_store_without_memory_keeps_what_it_has_and_counts_again_when_there_is_room(
             };
             set("1");
             let answer = ask(&store, "k", ten(), Op::Take(1)).await;
-            assert!(matches!(answer, Answer::Unavailable { sent: true }), "{answer:?}");
+            assert!(matches!(answer, Answer::Unavailable { sent: false }), "{answer:?}");
             let failed = store.stats().failed;
             assert!(failed.contains(&("out_of_memory", 1)), "{failed:?}");
             set("0");
@@ -191,5 +191,29 @@ fn promise_14_an_answer_comes_3_ms_before_its_caller_gives_up() {
         let before = Duration::from_millis(197);
         assert!((before..before + ALLOWED).contains(&took), "{took:?}");
         server.signal("CONT");
+    });
+}
+
+#[test]
+fn without_a_guard_the_server_is_waited_for() {
+    if !Kind::Redis.is_wanted() {
+        return;
+    }
+    let server = Server::start(Kind::Redis, &[]);
+    block_on(async {
+        let settings = RedisSettings::parse(&server.url()).unwrap().without_guard();
+        let unguarded = RedisStore::connect(&settings, &OWN).await.unwrap().0;
+        let guarded = store(&server).await;
+        server.signal("STOP");
+        let batch: Batch = [[Operation::new(key("k"), ten(), Op::Take(1))]].into_iter().collect();
+        let asked =
+            tokio::spawn(async move { unguarded.apply(batch.within(Some(Span::from_millis(1)))).await });
+        while guarded.trouble().is_none() {
+            refused(&guarded).await;
+        }
+        assert!(!asked.is_finished(), "a call or more had their deadline meanwhile");
+        server.signal("CONT");
+        let answers = asked.await.unwrap();
+        assert!(matches!(&*answers, [Answer::Decided { .. }]), "{answers:?}");
     });
 }
