@@ -44,7 +44,6 @@ pub(super) struct Local {
     store: MemoryStore<Arc<ServerTime>>,
     counted: Mutex<HashMap<Key, Counted>>,
     beginning: tokio::sync::Mutex<()>,
-    paying: tokio::sync::Mutex<()>,
     /// Whether anything was counted here: nothing else is looked at where nothing was.
     is_used: AtomicBool,
     /// The server is back.
@@ -58,6 +57,8 @@ struct Counted {
     share: Rule,
     /// Nothing is left of it then.
     until: Timestamp,
+    /// How often that was noted.
+    notes: u32,
 }
 
 /// What a key owes to the server.
@@ -85,7 +86,6 @@ impl Local {
             known: Mutex::default(),
             counted: Mutex::default(),
             beginning: tokio::sync::Mutex::default(),
-            paying: tokio::sync::Mutex::default(),
             is_used: AtomicBool::new(false),
             returned: Notify::new(),
         }
@@ -186,7 +186,7 @@ impl Local {
         let now = self.time.now();
         let Operation { key, rule, .. } = *operation;
         let until = now.after(Span::from_nanos(share.memory().nanos().saturating_mul(2)));
-        let counted = Counted { rule, share, until };
+        let counted = Counted { rule, share, until, notes: 0 };
         if self.is_counted(key, now) {
             self.note(key, counted);
             return counted;
@@ -221,15 +221,18 @@ impl Local {
         self.time.learn(server);
     }
 
+    /// Whether a key of this batch may owe something.
+    pub(super) fn may_owe(&self, batch: &Batch) -> bool {
+        self.is_used.load(Ordering::Acquire) && {
+            let all = self.counted.lock();
+            batch.operations().iter().any(|operation| all.contains_key(&operation.key))
+        }
+    }
+
     /// Takes what the keys of a batch owe, to be paid by the call that carries the batch; nothing, too, of a key that
-    /// was counted here. How that ended is told by [`Local::settle`].
+    /// was counted here. Until it is told by [`Local::settle`] how that ended, no other call may name those keys.
     pub(super) async fn debts_of(&self, batch: &Batch) -> Vec<Debt> {
         let mut debts: Vec<Debt> = Vec::new();
-        if !self.is_used.load(Ordering::Acquire) {
-            return debts;
-        }
-        // Two calls do not pay the same.
-        let _alone = self.paying.lock().await;
         for Operation { key, .. } in batch.operations() {
             let Some(counted) = self.counted.lock().get(key).copied() else { continue };
             if debts.iter().any(|debt| debt.key == *key) {
@@ -251,10 +254,9 @@ impl Local {
             Some(Answer::Decided { decision, .. }) => {
                 // The next share begins with that.
                 self.known.lock().learn(key, counted.rule, &decision, self.time.now());
-                self.forget(key);
-                // Looked at after it was forgotten: what is counted later is noted later.
-                if self.owed(key, counted.share).await > 0 {
-                    self.note(key, counted);
+                let notes = self.counted.lock().get(&key).map(|counted| counted.notes);
+                if self.owed(key, counted.share).await == 0 {
+                    self.forget(key, notes);
                 }
             }
             Some(Answer::Unavailable { sent: false }) => {
@@ -285,9 +287,12 @@ impl Local {
         self.store.apply_one(Operation::new(key, share, Op::Adjust(by)), None).await;
     }
 
-    fn forget(&self, key: Key) {
+    /// Forgets a key, unless it was noted again: what is counted after its debt was looked at is noted after that.
+    fn forget(&self, key: Key, notes: Option<u32>) {
         let mut all = self.counted.lock();
-        all.remove(&key);
+        if all.get(&key).map(|counted| counted.notes) == notes {
+            all.remove(&key);
+        }
         self.is_used.store(!all.is_empty(), Ordering::Release);
     }
 
@@ -305,7 +310,8 @@ impl Local {
                 return;
             }
         }
-        all.insert(key, counted);
+        let notes = all.get(&key).map_or(0, |counted| counted.notes.wrapping_add(1));
+        all.insert(key, Counted { notes, ..counted });
         self.is_used.store(true, Ordering::Release);
     }
 }

@@ -1,15 +1,15 @@
 //! Sends a batch as one call, and works out its answers.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use ::redis::RedisError;
 use parking_lot::Mutex;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use weir_core::{Answer, Answers, Batch, Key};
 
-use super::breaker::{Breaker, May, Turn};
+use super::breaker::Breaker;
 use super::call::Call;
 use super::denials::Denials;
 use super::fault::Faults;
@@ -20,7 +20,7 @@ use super::reply::{Reply, SecretStands, Trouble};
 use super::secret;
 use super::tally::{Tally, add};
 use super::time::ServerTime;
-use crate::clock::{Clock, SystemClock};
+use crate::clock::Clock;
 
 /// Whoever waits gives up first, and counts that.
 const MARGIN: Duration = Duration::from_millis(2);
@@ -56,10 +56,11 @@ pub(super) struct Sender {
     /// What the names of its keys begin with.
     prefix: String,
     secret: SharedSecret,
-    system: SystemClock,
     /// Places the edges of calendar windows.
     time: ServerTime,
     breaker: Breaker,
+    /// Held by the call that pays what its keys owe.
+    paying: tokio::sync::Mutex<()>,
     /// Why the breaker opened last.
     trouble: Mutex<String>,
     /// A key holds what is not ours, and it was logged.
@@ -81,9 +82,9 @@ impl Sender {
             link,
             prefix,
             secret,
-            system: SystemClock::new(),
             time: ServerTime::new(clock),
-            breaker: Breaker::new(),
+            breaker: Breaker::default(),
+            paying: tokio::sync::Mutex::default(),
             trouble: Mutex::default(),
             is_disturbed: AtomicBool::new(false),
             is_foreign: AtomicBool::new(false),
@@ -92,7 +93,7 @@ impl Sender {
 
     /// Whether nothing would come of a call now.
     pub(super) fn refuses_at_once(&self) -> bool {
-        let refuses = self.common.deadline.is_some() && self.breaker.refuses(self.system.now());
+        let refuses = self.breaker.is_open();
         if refuses {
             add(&self.common.tally.refused);
         }
@@ -106,20 +107,22 @@ impl Sender {
 
     /// The answers to a batch, in order; that there is none where the store is not to be asked.
     pub(super) async fn send(self: Arc<Self>, batch: Batch) -> Answers {
-        if self.common.deadline.is_none() {
-            return self.send_with_debts(batch).await;
+        if self.breaker.is_open() {
+            batch.groups().for_each(|_| add(&self.common.tally.refused));
+            return unavailable(batch.operations().len(), false);
         }
-        match self.breaker.may_call(self.system.now()) {
-            May::Call => return self.send_with_debts(batch).await,
-            May::Not => {}
-            May::Probe => {
-                // Nobody waits for it.
-                let probing = self.clone();
-                tokio::spawn(async move { probing.probe().await });
+        self.send_with_debts(batch).await
+    }
+
+    /// Tries the store now and then until it is well, whether somebody asks for it or not: what was counted here is to
+    /// be brought to it.
+    async fn try_until_well(sender: Weak<Self>) {
+        while let Some(wait) = sender.upgrade().and_then(|sender| sender.breaker.wait(lot())) {
+            sleep(wait).await;
+            if let Some(sender) = sender.upgrade() {
+                sender.probe().await;
             }
         }
-        batch.groups().for_each(|_| add(&self.common.tally.refused));
-        unavailable(batch.operations().len(), false)
     }
 
     /// Sees whether the store is well again: it charges nothing, since it may end in doubt, and writes what is there
@@ -127,9 +130,21 @@ impl Sender {
     async fn probe(&self) {
         let written = secret::keep(&self.link, &self.secret.name, &self.secret.text);
         let said = self.in_time(written).await;
-        self.note(said.as_ref().err(), May::Probe);
-        if said.is_ok_and(|was_lost| was_lost) {
-            self.tell_of_a_lost_secret();
+        self.breaker.probed(said.is_err());
+        match said {
+            Ok(was_lost) => {
+                if was_lost {
+                    self.tell_of_a_lost_secret();
+                }
+                tracing::info!(store = self.common.at, keys = self.prefix, "the store answers again");
+                self.common.local.returned.notify_one();
+            }
+            Err(error) => {
+                self.common.tally.failed(&error);
+                if error.is_timeout() {
+                    self.link.is_silent();
+                }
+            }
         }
     }
 
@@ -147,7 +162,12 @@ impl Sender {
     }
 
     /// What the keys of a batch owe is paid first, in the same call, so that nothing is decided without it.
-    async fn send_with_debts(&self, batch: Batch) -> Answers {
+    async fn send_with_debts(self: &Arc<Self>, batch: Batch) -> Answers {
+        if !self.common.local.may_owe(&batch) {
+            return self.send_guarded(&batch).await;
+        }
+        // Until it is known whether that call paid, no other one names its keys: it might come before.
+        let _alone = self.paying.lock().await;
         let debts = self.common.local.debts_of(&batch).await;
         if debts.is_empty() {
             return self.send_guarded(&batch).await;
@@ -164,7 +184,7 @@ impl Sender {
         own
     }
 
-    async fn send_guarded(&self, batch: &Batch) -> Answers {
+    async fn send_guarded(self: &Arc<Self>, batch: &Batch) -> Answers {
         let (mut answers, troubles) = self.send_once(batch).await;
         let is_beyond = |trouble: &Option<Trouble>| *trouble == Some(Trouble::BeyondEdges);
         if !troubles.iter().any(is_beyond) {
@@ -187,14 +207,14 @@ impl Sender {
         all
     }
 
-    async fn send_once(&self, batch: &Batch) -> (Answers, Vec<Option<Trouble>>) {
+    async fn send_once(self: &Arc<Self>, batch: &Batch) -> (Answers, Vec<Option<Trouble>>) {
         let clock = self.time.told_by_us();
         let call = Call::of(batch, clock, clock.unwrap_or_else(|| self.time.now()));
         let names = call.keys.iter().map(|key| self.name(*key)).chain([self.secret.name.clone()]);
         let names: Vec<Vec<u8>> = names.collect();
         let calling = self.link.eval(&names, &call.numbers, &self.secret.fingerprint);
         let reply = self.in_time(calling).await.and_then(Reply::read);
-        self.note(reply.as_ref().err(), May::Call);
+        self.note(reply.as_ref().err());
         match reply {
             Ok(reply) => {
                 self.time.learn(reply.now);
@@ -227,34 +247,24 @@ impl Sender {
         format!("{}{key:032x}", self.prefix).into_bytes()
     }
 
-    /// Logs when it is not asked any more and when it is again, and nothing for each call.
-    fn note(&self, error: Option<&RedisError>, may: May) {
+    /// Takes note of how a call ended, and logs when the store is not asked any more: nothing for each call.
+    fn note(self: &Arc<Self>, error: Option<&RedisError>) {
         if let Some(error) = error {
             self.common.tally.failed(error);
         }
-        if self.common.deadline.is_none() {
-            return;
-        }
-        let turn = self.breaker.note(may, error.is_some(), self.system.now(), lot());
-        if error.is_some_and(RedisError::is_timeout) && (may == May::Probe || turn == Some(Turn::Opened)) {
+        let is_guarded = self.common.deadline.is_some();
+        let (true, Some(error)) = (is_guarded && self.breaker.note(error.is_some()), error) else { return };
+        add(&self.common.tally.opened);
+        *self.trouble.lock() = error.to_string();
+        if error.is_timeout() {
             self.link.is_silent();
         }
-        match (turn, error) {
-            (Some(Turn::Opened), Some(error)) => {
-                add(&self.common.tally.opened);
-                *self.trouble.lock() = error.to_string();
-                tracing::error!(
-                    store = self.common.at,
-                    keys = self.prefix,
-                    "the store does not answer, and is asked now and then: {error}"
-                );
-            }
-            (Some(Turn::Closed), _) => {
-                tracing::info!(store = self.common.at, keys = self.prefix, "the store answers again");
-                self.common.local.returned.notify_one();
-            }
-            _ => {}
-        }
+        tracing::error!(
+            store = self.common.at,
+            keys = self.prefix,
+            "the store does not answer, and is asked now and then: {error}"
+        );
+        tokio::spawn(Self::try_until_well(Arc::downgrade(self)));
     }
 
     /// Counting under two secrets would be counting apart, so nothing is counted under another than the store's.
