@@ -129,7 +129,7 @@ async fn serve(
             for fault in redis.faults() {
                 tracing::warn!(%fault, "calls to the store go wrong ON PURPOSE (--fault): not for production");
             }
-            let is_local = |policy: &Policy| policy.posture == Posture::Local;
+            let is_local = |policy: &Policy| policy.postures.contains(Posture::Local);
             let is_alone = redis.nodes().is_none() && node.store_trouble().is_some();
             if is_alone && policies.policies().iter().any(is_local) {
                 tracing::warn!(

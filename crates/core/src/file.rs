@@ -12,6 +12,7 @@ mod checks;
 mod conditions;
 mod fields;
 mod policies;
+mod postures;
 mod quotas;
 mod read;
 mod replaces;

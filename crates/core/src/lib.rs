@@ -45,8 +45,8 @@ pub use key::{Key, KeyBuilder, KeySecret, SecretTooShort};
 pub use limiter::{Limiter, UnknownDomainAt};
 pub use operation::{Answer, Answers, Batch, Operation, Receipt, Steps, decide_group};
 pub use policy::{
-    Allowance, Charge, Charges, Demand, Mode, Notes, OnMissing, Policy, PolicySet, Posture, UnknownDomain,
-    Usage,
+    Allowance, Charge, Charges, Demand, Mode, Notes, OnMissing, Policy, PolicySet, Posture, Postures,
+    UnknownDomain, Usage,
 };
 pub use precision::Precision;
 pub use quota::{Quota, QuotaError, WINDOW_MAX, WINDOW_MIN};

@@ -53,6 +53,26 @@ words! {
     }
 }
 
+/// What a policy does while the store cannot answer, by the layer where the request was met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Postures([Posture; Layer::ALL.len()]);
+
+impl Postures {
+    pub(crate) fn by_layer(posture: impl FnMut(Layer) -> Posture) -> Self {
+        Self(Layer::ALL.map(posture))
+    }
+
+    /// The posture at a layer.
+    pub fn at(&self, layer: Layer) -> Posture {
+        self.0.get(layer as usize).copied().unwrap_or_default()
+    }
+
+    /// Whether this is the posture at any layer.
+    pub fn contains(&self, posture: Posture) -> bool {
+        self.0.contains(&posture)
+    }
+}
+
 words! {
     /// What a policy does with a request that lacks an attribute of its key.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -89,7 +109,7 @@ pub struct Policy {
     /// Whether it decides.
     pub mode: Mode,
     /// What it does without its store.
-    pub posture: Posture,
+    pub postures: Postures,
     /// The unit it counts.
     pub unit: Box<str>,
     /// Who answers for it, what it protects and why it is as it is: for people.

@@ -105,23 +105,21 @@ impl Verdict {
         mut charges: Charges,
         answers: &mut impl Iterator<Item = Answer>,
     ) -> Self {
-        let mut basis_of = |policy: usize, demand: Demand| match demand {
+        let mut basis_of = |posture: Posture, demand: Demand| match demand {
             Demand::Unlimited => Basis::Unlimited,
             Demand::Missing => Basis::Missing,
             Demand::Ask { .. } => match answers.next() {
                 Some(Answer::Decided { decision, receipt, .. }) => Basis::Decided { decision, receipt },
                 Some(Answer::Local { decision, charged }) => Basis::Local { decision, charged },
-                Some(Answer::Unavailable { .. }) | None => {
-                    Basis::Degraded(policies.policy(policy).map(|p| p.posture).unwrap_or_default())
-                }
+                Some(Answer::Unavailable { .. }) | None => Basis::Degraded(posture),
             },
         };
         let judgements: List<Judgement> = (charges.charges.drain())
-            .map(|Charge { policy, cost, enforced, demand, .. }| Judgement {
+            .map(|Charge { policy, cost, enforced, posture, demand, .. }| Judgement {
                 policy,
                 cost,
                 enforced,
-                basis: basis_of(policy, demand),
+                basis: basis_of(posture, demand),
             })
             .collect();
         let governing = (judgements.iter().enumerate())

@@ -19,7 +19,7 @@ fn full() -> Value {
         ],
         "defaults": {
             "algorithm": "token_bucket", "unit": "units", "mode": "enforce", "layers": ["edge"],
-            "on_missing": "skip", "on_store_failure": "open", "owner": "ops",
+            "on_missing": "skip", "on_store_failure": { "edge": "open", "service": "local" }, "owner": "ops",
         },
         "policies": [
             {

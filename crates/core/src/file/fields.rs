@@ -13,7 +13,17 @@ const LAYER: Shape = Shape::word(&Layer::WORDS);
 const ALGORITHM: Shape = Shape::word(&Algorithm::WORDS);
 const MODE: Shape = Shape::word(&Mode::WORDS);
 const ON_MISSING: Shape = Shape::word(&OnMissing::WORDS);
-const ON_STORE_FAILURE: Shape = Shape::word(&Posture::WORDS);
+const POSTURE: Shape = Shape::word(&Posture::WORDS);
+
+/// For all layers, or for each.
+const ON_STORE_FAILURE: Shape = Shape {
+    map: Some(Map::Fields(&[
+        field(Layer::Edge.as_str(), POSTURE, "at the edge"),
+        field(Layer::Gateway.as_str(), POSTURE, "at the gateway"),
+        field(Layer::Service.as_str(), POSTURE, "in the service"),
+    ])),
+    ..POSTURE
+};
 const QUOTA: Shape = Shape::one(Scalar::Quota);
 const TIME_ZONE: Shape = Shape::one(Scalar::TimeZone);
 
@@ -115,7 +125,8 @@ const MODE_DOC: &str = "`enforce` if unsaid; `shadow` only reports what it would
 const LAYERS_DOC: &str = "the layers whose doors charge it; any if unsaid";
 const ON_MISSING_DOC: &str = "for requests without an attribute of the key: `skip` the policy if unsaid, let them \
     share one allowance, or `deny` them";
-const ON_STORE_FAILURE_DOC: &str = "while the store cannot answer: `open` admits if unsaid, `closed` refuses, `local` counts in each node at its share";
+const ON_STORE_FAILURE_DOC: &str = "while the store cannot answer: `open` admits if unsaid, `closed` refuses, `local` counts in each node at \
+    its share; or one for each layer. What departs from a default that `defaults` declares needs a `why`";
 const OWNER_DOC: &str = "for people: whom to ask";
 
 const fn field(name: &'static str, shape: Shape, doc: &'static str) -> Field {

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::Options;
 use super::conditions;
+use super::postures::Postures;
 use super::quotas::{self, Allowed, Terms};
 use super::read::list;
 use super::report::Problem;
@@ -13,7 +14,7 @@ use super::tree::Node;
 use crate::algorithm::Algorithm;
 use crate::cost::{REQUESTS, UNITS};
 use crate::key::KeyBuilder;
-use crate::policy::{Allowance, Attributes, Draft, KeyPart, Mode, Notes, OnMissing, Policy, Posture, When};
+use crate::policy::{Allowance, Attributes, Draft, KeyPart, Mode, Notes, OnMissing, Policy, When};
 use crate::quota::Quota;
 use crate::request::Layer;
 use crate::rule::Rule;
@@ -89,7 +90,8 @@ impl<'a> Reader<'a> {
         let terms = Terms { algorithm, time_zone: self.text("time_zone"), options: self.options };
         let allowed = quotas::read(self.node, terms, problems);
         self.check_cost(&allowed, problems);
-        self.check_posture(&allowed, problems);
+        let is_unlimited = !allowed.is_empty() && allowed.iter().all(|allowed| allowed.quota.is_none());
+        self.postures().check(&self.layers(), is_unlimited, problems);
         allowed
             .into_iter()
             .map(|a| {
@@ -121,7 +123,7 @@ impl<'a> Reader<'a> {
             name: name.into(),
             allowance,
             mode: self.text("mode").and_then(Mode::parse).unwrap_or_default(),
-            posture: self.text("on_store_failure").and_then(Posture::parse).unwrap_or_default(),
+            postures: self.postures().settled(),
             unit: self.text("unit").unwrap_or(UNITS).into(),
             notes: Notes { owner: note("owner"), protects: note("protects"), why: note("why") },
             when,
@@ -138,6 +140,10 @@ impl<'a> Reader<'a> {
     fn layers(&self) -> Vec<Layer> {
         let layers = self.field("layers").map(Node::items).unwrap_or_default();
         layers.iter().filter_map(|layer| layer.text().and_then(Layer::parse)).collect()
+    }
+
+    fn postures(&self) -> Postures<'a> {
+        Postures { policy: self.node, defaults: self.defaults }
     }
 
     fn own_cost(&self) -> Option<u64> {
@@ -162,20 +168,6 @@ impl<'a> Reader<'a> {
             parts.push(names.into_iter().filter_map(|name| attributes.id(name)).collect());
         }
         (parts, texts.join(","))
-    }
-
-    /// What asks no store needs no answer for when there is none.
-    fn check_posture(&self, allowed: &[Allowed], problems: &mut Vec<Problem>) {
-        let Some(node) = self.node.field("on_store_failure") else { return };
-        if !allowed.is_empty() && allowed.iter().all(|allowed| allowed.quota.is_none()) {
-            problems.push(
-                Problem::new(
-                    &node.span,
-                    "an unlimited policy asks no store, so it has nothing to do without one",
-                )
-                .hint("leave `on_store_failure` out"),
-            );
-        }
     }
 
     fn check_cost(&self, allowed: &[Allowed], problems: &mut Vec<Problem>) {

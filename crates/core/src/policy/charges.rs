@@ -20,7 +20,7 @@ pub struct Charge {
     pub enforced: bool,
     /// The place of the policy among those of its set, the narrowest first.
     pub rank: u16,
-    /// What the policy does without its store.
+    /// What the policy does without its store, at the layer where the request was met.
     pub posture: Posture,
     /// What is demanded.
     pub demand: Demand,

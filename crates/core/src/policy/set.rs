@@ -12,7 +12,7 @@ use super::when::When;
 use super::{Allowance, KeyPart, Mode, OnMissing, Policy};
 use crate::address;
 use crate::key::{Key, KeyBuilder};
-use crate::request::{Request, Value};
+use crate::request::{Layer, Request, Value};
 use crate::rule::Rule;
 
 /// A policy file, settled: everything that is known before a request comes.
@@ -111,7 +111,7 @@ impl PolicySet {
         let matches = |policy: &Policy| policy.is_met_at(request.layer) && policy.when.matches(values);
         for (index, policy) in self.policies().iter().enumerate().filter(|(_, policy)| matches(policy)) {
             let cost = cost_in(&policy.unit, policy.cost, &request.cost, &self.0.costs, values);
-            match policy.charge(index, cost, values) {
+            match policy.charge(index, cost, request.layer, values) {
                 Some(charge) => {
                     if charge.enforced {
                         replaced.extend_from_slice(&policy.replaces);
@@ -144,14 +144,14 @@ fn rank(policies: &mut [Policy]) {
 
 impl Policy {
     /// The charge for a matching request; `None` where the policy passes it by for want of an attribute.
-    fn charge(&self, policy: usize, cost: u64, values: &Values<'_>) -> Option<Charge> {
+    fn charge(&self, policy: usize, cost: u64, layer: Layer, values: &Values<'_>) -> Option<Charge> {
         let demand = match (self.allowance, self.partition(values)) {
             (Allowance::Unlimited, Some(_)) => Demand::Unlimited,
             (Allowance::Limited(rule), Some(key)) => Demand::Ask { key, rule },
             (_, None) if self.on_missing == OnMissing::Deny => Demand::Missing,
             (_, None) => return None,
         };
-        let (enforced, rank, posture) = (self.is_enforced(), self.rank, self.posture);
+        let (enforced, rank, posture) = (self.is_enforced(), self.rank, self.postures.at(layer));
         Some(Charge { policy, cost, enforced, rank, posture, demand })
     }
 

@@ -1,10 +1,11 @@
 //! The policy file: what is taken, and that every mistake is told with its place and a hint.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
+mod postures;
 mod windows;
 
 use weir_core::file::{self, Severity};
-use weir_core::{Allowance, KeySecret, Mode, Posture, Span};
+use weir_core::{Allowance, KeySecret, Layer, Mode, Posture, Span};
 
 fn load(text: &str) -> Result<file::Loaded, file::Report> {
     file::load("policy.yaml", text.as_bytes(), &file::Options::new(KeySecret::new([1; 16])))
@@ -43,7 +44,7 @@ fn the_example_is_accepted_without_a_warning() {
     let policies = loaded.policies.policies();
     let names: Vec<&str> = policies.iter().map(|policy| &*policy.name).collect();
     assert_eq!(names, ["per-tenant", "bureau-ceiling", "requests-per-tenant.1s", "requests-per-tenant.1m"]);
-    assert_eq!(policies[1].posture, Posture::Closed);
+    assert_eq!(policies[1].postures.at(Layer::Service), Posture::Closed);
     assert_eq!(policies[2].mode, Mode::Shadow);
     let Allowance::Limited(rule) = policies[1].allowance else { panic!() };
     assert_eq!(
@@ -59,8 +60,9 @@ fn defaults_fill_what_policies_leave_out() {
          policies:\n  - { name: a, quota: 1/second }\n  - { name: b, quota: 1/second, mode: enforce, owner: me }\n",
     );
     let [a, b] = loaded.policies.policies() else { panic!() };
-    assert_eq!((a.mode, a.posture, &*a.unit), (Mode::Shadow, Posture::Closed, "tokens"));
-    assert_eq!((b.mode, b.posture), (Mode::Enforce, Posture::Closed));
+    assert_eq!((a.mode, &*a.unit), (Mode::Shadow, "tokens"));
+    assert_eq!(b.mode, Mode::Enforce);
+    assert_eq!([a, b].map(|policy| policy.postures.at(Layer::Edge)), [Posture::Closed; 2]);
     assert_eq!((a.notes.owner.as_deref(), b.notes.owner.as_deref()), (Some("ops"), Some("me")));
 }
 

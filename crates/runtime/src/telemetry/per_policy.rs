@@ -56,7 +56,8 @@ struct Counters {
     would_block: Counter,
     missing: Counter,
     charged: Counter,
-    degraded: Counter,
+    /// By layer.
+    degraded: [Counter; Layer::ALL.len()],
 }
 
 #[derive(Debug, Default)]
@@ -109,8 +110,9 @@ impl Table {
                 counter.inc();
             }
             counters.charged.inc_by(judgement.charged());
-            if judgement.is_degraded() {
-                counters.degraded.inc();
+            if let Some(degraded) = counters.degraded.get(layer as usize).filter(|_| judgement.is_degraded())
+            {
+                degraded.inc();
             }
         }
         for counters in verdict.would_block().filter_map(|index| self.counters.get(index)) {
@@ -140,7 +142,10 @@ impl Families {
                 })
             })
         });
-        let posture = policy.posture.as_str();
+        let degraded = Layer::ALL.map(|layer| {
+            let posture = policy.postures.at(layer).as_str();
+            self.degraded.get_or_create_owned(&DegradedLabels { policy: name(), posture })
+        });
         Counters {
             decisions,
             would_block: self.would_block.get_or_create_owned(&PolicyLabel { policy: name() }),
@@ -148,7 +153,7 @@ impl Families {
             charged: self
                 .charged
                 .get_or_create_owned(&ChargedLabels { policy: name(), unit: policy.unit.to_string() }),
-            degraded: self.degraded.get_or_create_owned(&DegradedLabels { policy: name(), posture }),
+            degraded,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weir_core::fields::{self, LegacyFields};
-use weir_core::{Answer, Answers, Batch, Limiter, Outcome, Request, Store};
+use weir_core::{Answer, Answers, Batch, Layer, Limiter, Outcome, Request, Store};
 
 use weir_store::{ManualClock, MemoryStore};
 
@@ -35,6 +35,18 @@ async fn each_policy_follows_its_own_posture() {
         let names: Vec<_> =
             fields::of(&verdict, LegacyFields::On).into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["Cache-Control"], "no quota is invented");
+    }
+}
+
+#[tokio::test]
+async fn each_layer_follows_its_own_posture() {
+    let text =
+        "defaults: { on_store_failure: { gateway: closed } }\npolicies:\n  - { name: a, quota: 1/minute }\n";
+    let limiter = Limiter::new(policies(text), Down);
+    for (layer, outcome) in Layer::ALL.into_iter().zip([Outcome::Allow, Outcome::Unavailable, Outcome::Allow])
+    {
+        let verdict = limiter.check(&Request { layer, ..Request::default() }).await.unwrap();
+        assert_eq!((verdict.outcome(), verdict.is_degraded()), (outcome, true), "{layer}");
     }
 }
 
