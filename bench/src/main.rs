@@ -55,6 +55,8 @@ enum Command {
     Flood,
     /// An outage of the store: a picture as SVG, and its figures on standard error
     Outage,
+    /// What the guard of a store on a redis-server costs while the server is well
+    Guard,
     /// Counting together on a redis-server
     Redis,
     /// One measurement, in a process of its own; prints a line of JSON
@@ -79,6 +81,7 @@ fn main() -> Result<()> {
         }
         Some(Command::Flood) => flood::flood()?,
         Some(Command::Outage) => outage::outage()?,
+        Some(Command::Guard) => shared::guard(args.repeats)?,
         Some(Command::Redis) => shared::shared(args.repeats.unwrap_or(3))?,
         None => {
             let plan = args.plan();

@@ -1,7 +1,7 @@
 //! `weir-bench outage`: what policies of each posture answer, and how soon, while the store that they count on is
 //! stopped for ten seconds and goes on again.
 //!
-//! A real redis-server, a node for each posture, and requests that come when they come: each is asked at its own
+//! A real redis-server, nodes for each posture, and requests that come when they come: each is asked at its own
 //! instant, whether those before were answered or not, and its wait counts from that instant. So whatever keeps
 //! requests waiting is seen by all that come meanwhile. The picture goes to standard output, the figures to
 //! standard error.
@@ -15,11 +15,11 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-/// Requests a second to each node: twice what its policy admits.
+/// Requests a second to the nodes of a posture: twice what its policy admits.
 const OFFERED: u32 = 1_000;
 /// The limit of each policy, a second, and its burst.
 const LIMIT: u32 = 500;
-/// As many as the settings say that there are; one of them is asked. Its share of the limit is 250.
+/// Of each posture, asked in turn. They count each other, so the share of each is half of the limit.
 const NODES: u32 = 2;
 
 /// Until the bursts are used up: not shown.

@@ -4,6 +4,7 @@
 //! Every subject decides the same: half of all requests ask for one unit of a large bucket and get it, half ask
 //! for all of it and do not.
 
+mod guard;
 #[cfg(feature = "limitador-redis")]
 mod limitador;
 mod load;
@@ -12,8 +13,9 @@ mod subject;
 
 use anyhow::Result;
 
+pub(crate) use guard::guard;
 use load::{Keys, Load, Measured, measure};
-use subject::{OneByOne, Pipelined, Subject, Weir, WeirAsking};
+use subject::{GUARDED, OneByOne, Pipelined, Subject, Weir, WeirAsking};
 use weir_servers::{Kind, Server};
 
 const SECONDS: u64 = 2;
@@ -55,7 +57,7 @@ async fn all_subjects(load: &Load) -> Result<Vec<(&'static str, Measured)>> {
     Ok(vec![
         ("weir, full load", full),
         ("weir, half load", at::<Weir<false>>(load, half(&full)).await?),
-        ("weir, all asked there", at::<WeirAsking>(load, None).await?),
+        ("weir, all asked there", at::<WeirAsking<GUARDED>>(load, None).await?),
         ("one by one", lean),
         ("one by one, half load", at::<OneByOne>(load, half(&lean)).await?),
         ("pipelines of 16", at::<Pipelined>(load, None).await?),

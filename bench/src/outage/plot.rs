@@ -81,8 +81,8 @@ fn head(out: &mut String) -> fmt::Result {
          <style>{STYLE}</style>\n<rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#fff\"/>\n\
          <text class=\"b\" x=\"14\" y=\"20\">A store that hangs for {away} s, measured: {OFFERED} requests a second to a \
          limit of {LIMIT} a second</text>\n\
-         <text class=\"s\" x=\"14\" y=\"36\">A redis-server is stopped (SIGSTOP) and goes on (SIGCONT). Each posture has a node \
-         of its own, told that there are {NODES}. Steps of {} ms.</text>",
+         <text class=\"s\" x=\"14\" y=\"36\">A redis-server is stopped (SIGSTOP) and goes on (SIGCONT). Each posture has \
+         {NODES} nodes, asked in turn. Steps of {} ms.</text>",
         BIN.as_millis()
     )
 }
@@ -117,7 +117,7 @@ fn answers(out: &mut String, top: f64, course: &Course, steps: &[Figures], run: 
     let does = match course.posture {
         Posture::Open => "admits, and counts nothing".to_owned(),
         Posture::Closed => "refuses with 503".to_owned(),
-        Posture::Local => format!("admits this node's share, {} a second", LIMIT / NODES),
+        Posture::Local => format!("each node admits its share, {} a second", LIMIT / NODES),
     };
     let panel = Panel { left: LEFT, top, axis: Axis { from: 0.0, to: f64::from(OFFERED) * 1.15 } };
     panel.begin(out, run)?;

@@ -1,6 +1,5 @@
 //! The run: a server, a node for each posture, and the load by its schedule.
 
-use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -37,8 +36,10 @@ pub(super) fn run() -> Result<Run> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let server = Server::start(ServerKind::Redis, &[]);
     let mut nodes = Vec::new();
-    for posture in Posture::ALL {
-        nodes.push(runtime.block_on(node(&server, posture))?);
+    for _ in 0..NODES {
+        for posture in Posture::ALL {
+            nodes.push(runtime.block_on(node(&server, posture))?);
+        }
     }
     let start = Instant::now();
     let (asked, stopped, went_on) = std::thread::scope(|scope| {
@@ -69,10 +70,9 @@ pub(super) fn run() -> Result<Run> {
     Ok(Run { stopped, went_on, courses, late })
 }
 
-/// One of the nodes, under a prefix of its own: what it counts, it counts alone.
+/// One of the nodes of a posture. They have a prefix of their own.
 async fn node(server: &Server, posture: Posture) -> Result<Node> {
-    let nodes = NonZeroU64::new(NODES.into()).context("no nodes")?;
-    let settings = RedisSettings::parse(&server.url())?.with_prefix(format!("{posture}:")).with_nodes(nodes);
+    let settings = RedisSettings::parse(&server.url())?.with_prefix(format!("{posture}:"));
     let (store, secret) = RedisStore::connect(&settings, &OwnSecret::Drawn([7; 16])).await?;
     let options = file::Options { precision: Precision::Double, ..file::Options::new(secret) };
     let text = format!(
@@ -87,7 +87,7 @@ async fn node(server: &Server, posture: Posture) -> Result<Node> {
 /// Asks each node in turn, at even distances. The thread itself waits for the instants, since the timers of the
 /// runtime are no finer than a millisecond.
 fn ask(runtime: &Runtime, nodes: &[Node], start: Instant) -> Vec<Asked> {
-    let every = OFFERED * u32::try_from(nodes.len()).unwrap_or(1);
+    let every = OFFERED * u32::try_from(Posture::ALL.len()).unwrap_or(1);
     let count = every * u32::try_from((WARM_UP + END).as_secs()).unwrap_or_default();
     let one = |(number, node): (u32, &Node)| {
         let due = start + Duration::from_secs(1) * number / every;

@@ -18,7 +18,7 @@ pub(super) fn table(run: &Run) -> String {
     let phases: String = run.courses.iter().map(|course| phases(course, run)).collect();
     let turns: String = run.courses.iter().map(|course| turns(course, run)).collect();
     format!(
-        "{OFFERED} requests a second, a limit of {LIMIT} a second, {NODES} nodes. The store was stopped at {:.3} s and \
+        "{OFFERED} requests a second, a limit of {LIMIT} a second, {NODES} nodes of each posture. The store was stopped at {:.3} s and \
          went on at {:.3} s.\n\n\
          | `on_store_failure` | | admitted by the store, a second | admitted, degraded | 429 | 503 | p50 ms | p99 ms | \
          slowest ms |\n|---|---|---|---|---|---|---|---|---|\n{phases}\n\

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use tokio::sync::Semaphore;
 
-use super::server::Work;
+use super::server::{Work, own_seconds};
 use super::subject::{Ask, BURST, Handle, Subject};
 use crate::random::Random;
 use weir_servers::Server;
@@ -80,6 +80,8 @@ pub(crate) struct Measured {
     pub(crate) server_micros: f64,
     /// On the wire, a decision.
     pub(crate) bytes: f64,
+    /// Of our own processor, those who ask with it, a decision.
+    pub(crate) own_micros: f64,
 }
 
 struct Shared {
@@ -112,13 +114,13 @@ pub(crate) async fn measure<S: Subject>(
     }
     let pace = rate.map(|rate| tokio::spawn(hold_back(shared.clone(), rate)));
     tokio::time::sleep(Duration::from_millis(500)).await;
-    let before = Work::of(server).await?;
+    let (before, own_before) = (Work::of(server).await?, own_seconds()?);
     let started = Instant::now();
     shared.is_measured.store(true, Ordering::Relaxed);
     tokio::time::sleep(Duration::from_secs(seconds)).await;
     shared.is_measured.store(false, Ordering::Relaxed);
     let elapsed = started.elapsed();
-    let after = Work::of(server).await?;
+    let (own_after, after) = (own_seconds()?, Work::of(server).await?);
     shared.is_over.store(true, Ordering::Relaxed);
     if let Some(pace) = pace {
         pace.await?;
@@ -142,6 +144,7 @@ pub(crate) async fn measure<S: Subject>(
         calls: (after.calls - before.calls) / decisions as f64,
         server_micros: (after.seconds - before.seconds) * 1e6 / decisions as f64,
         bytes: (after.bytes - before.bytes) / decisions as f64,
+        own_micros: (own_after - own_before) * 1e6 / decisions as f64,
     })
 }
 

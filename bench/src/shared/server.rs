@@ -1,6 +1,6 @@
-//! What a server says of its work.
+//! What a server says of its work, and what ours took.
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use weir_servers::Server;
 
 /// What a server did so far.
@@ -32,4 +32,14 @@ impl Work {
             bytes: number("total_net_input_bytes") + number("total_net_output_bytes"),
         })
     }
+}
+
+/// The seconds of a processor that this process took so far, by the scheduler's count of each thread.
+pub(crate) fn own_seconds() -> Result<f64> {
+    let mut nanos = 0_u64;
+    for thread in std::fs::read_dir("/proc/self/task")? {
+        let text = std::fs::read_to_string(thread?.path().join("schedstat"))?;
+        nanos += text.split(' ').next().context("the time of a thread")?.parse::<u64>()?;
+    }
+    Ok(nanos as f64 / 1e9)
 }

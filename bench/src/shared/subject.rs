@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, bail};
 use redis::aio::MultiplexedConnection;
 use redis::{Script, ScriptInvocation};
 use weir_core::{
-    Algorithm, Answer, KeyBuilder, KeySecret, Op, Operation, Outcome, Precision, Quota, Rule, Span,
+    Algorithm, Answer, KeyBuilder, KeySecret, Op, Operation, Outcome, Posture, Precision, Quota, Rule, Span,
     Store as _,
 };
 use weir_store::{OwnSecret, RedisSettings, RedisStore};
@@ -56,6 +56,7 @@ pub(crate) struct WeirHandle {
     store: RedisStore,
     rule: Rule,
     start: KeyBuilder,
+    posture: Posture,
 }
 
 impl<const SLIDING: bool> Subject for Weir<SLIDING> {
@@ -64,20 +65,8 @@ impl<const SLIDING: bool> Subject for Weir<SLIDING> {
     const WORKERS: usize = 512;
 
     async fn on(url: &str) -> Result<Self> {
-        let (store, secret) = RedisStore::connect(
-            &RedisSettings::parse(url)?.with_deadline(SECOND),
-            &OwnSecret::Given(KeySecret::new([7; 16])),
-        )
-        .await?;
-        let start = KeyBuilder::new(&secret).part(b"bench");
-        let hour = Span::from_secs(3_600);
-        let (algorithm, limit, burst) = if SLIDING {
-            (Algorithm::SlidingWindow, BURST, None)
-        } else {
-            (Algorithm::TokenBucket, PER_HOUR, std::num::NonZeroU64::new(BURST.into()))
-        };
-        let quota = Quota::settle_for(Precision::Double, algorithm, limit.into(), hour, burst)?;
-        Ok(Self(WeirHandle { store, rule: Rule::new(start.policy_id(), algorithm, quota), start }))
+        let settings = RedisSettings::parse(url)?.with_deadline(SECOND);
+        Ok(Self(WeirHandle::on(&settings, SLIDING, Posture::Open).await?))
     }
 
     async fn handle(&self) -> Result<WeirHandle> {
@@ -95,9 +84,23 @@ impl Handle for WeirHandle {
 }
 
 impl WeirHandle {
+    async fn on(settings: &RedisSettings, sliding: bool, posture: Posture) -> Result<Self> {
+        let own = OwnSecret::Given(KeySecret::new([7; 16]));
+        let (store, secret) = RedisStore::connect(settings, &own).await?;
+        let start = KeyBuilder::new(&secret).part(b"bench");
+        let hour = Span::from_secs(3_600);
+        let (algorithm, limit, burst) = if sliding {
+            (Algorithm::SlidingWindow, BURST, None)
+        } else {
+            (Algorithm::TokenBucket, PER_HOUR, std::num::NonZeroU64::new(BURST.into()))
+        };
+        let quota = Quota::settle_for(Precision::Double, algorithm, limit.into(), hour, burst)?;
+        Ok(Self { store, rule: Rule::new(start.policy_id(), algorithm, quota), start, posture })
+    }
+
     fn operation(&self, ask: Ask) -> Operation {
         let key = self.start.part(Name::user(ask.key).as_str().as_bytes()).key();
-        Operation::new(key, self.rule, Op::Take(ask.cost.into()))
+        Operation { posture: self.posture, ..Operation::new(key, self.rule, Op::Take(ask.cost.into())) }
     }
 }
 
@@ -109,21 +112,33 @@ fn admitted(answer: Option<Answer>) -> Result<u32> {
 }
 
 /// The same, and nothing is refused by what is known: every request is asked of the server.
-pub(crate) struct WeirAsking(Weir<false>);
+/// With its guard as it is by itself, with that of a policy that counts locally, or without.
+pub(crate) struct WeirAsking<const GUARD: Guard>(AskingHandle);
 
+/// By how much the store is guarded.
+pub(crate) type Guard = u8;
+pub(crate) const NO_GUARD: Guard = 0;
+pub(crate) const GUARDED: Guard = 1;
+pub(crate) const GUARDED_LOCAL: Guard = 2;
+
+#[derive(Clone)]
 pub(crate) struct AskingHandle(WeirHandle);
 
-impl Subject for WeirAsking {
+impl<const GUARD: Guard> Subject for WeirAsking<GUARD> {
     type Handle = AskingHandle;
 
     const WORKERS: usize = Weir::<false>::WORKERS;
 
     async fn on(url: &str) -> Result<Self> {
-        Weir::on(url).await.map(Self)
+        let settings = RedisSettings::parse(url)?;
+        let settings =
+            if GUARD == NO_GUARD { settings.without_guard() } else { settings.with_deadline(SECOND) };
+        let posture = if GUARD == GUARDED_LOCAL { Posture::Local } else { Posture::Open };
+        Ok(Self(AskingHandle(WeirHandle::on(&settings, false, posture).await?)))
     }
 
     async fn handle(&self) -> Result<AskingHandle> {
-        self.0.handle().await.map(AskingHandle)
+        Ok(self.0.clone())
     }
 }
 

@@ -44,7 +44,9 @@ impl Subject for StoreStep {
             let operation = Operation::new(key, self.rule, Op::Take(1));
             match at_once(self.store.apply_one(operation, None))? {
                 Answer::Decided { decision, .. } => Ok(decision.outcome == Outcome::Allow),
-                Answer::Local { .. } | Answer::Unavailable { .. } => bail!("the memory store gave no decision"),
+                Answer::Local { .. } | Answer::Unavailable { .. } => {
+                    bail!("the memory store gave no decision")
+                }
             }
         }
     }
