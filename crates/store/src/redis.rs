@@ -51,7 +51,7 @@ use tokio::time::{Instant, timeout_at};
 use weir_core::{Answer, Answers, Batch, KeySecret, Operation, Rule, Span, Store};
 
 use crate::clock::{Clock, SystemClock};
-use batcher::{Batcher, GivenUp};
+use batcher::Batcher;
 use denials::Denials;
 use fault::Faults;
 use hand_over::HandOver;
@@ -237,42 +237,41 @@ impl RedisStore {
             batch.groups().for_each(|_| add(&tally.refused));
             return unavailable(count, false);
         };
-        let Some(deadline) = self.0.common.deadline else {
-            return match only_lane(lanes, batch.operations()) {
-                Some(lane) => lane.ask(batch).await.answers().await,
-                None => spread::apply(lanes, batch).await,
-            };
-        };
-        let Some(patience) = patience(deadline, batch.timeout()) else {
+        let patience = self.0.common.deadline.map(|longest| patience(longest, batch.timeout()));
+        if patience.is_some_and(|patience| patience.is_zero()) {
             add(&tally.given_up);
             return unavailable(count, false);
+        }
+        let deadline = patience.map(|patience| Instant::now() + patience);
+        if let Some(lane) = only_lane(lanes, batch.operations()) {
+            return lane.ask(batch, deadline).await.answers().await;
+        }
+        // On a task of its own, since a caller who goes away must leave nothing half charged.
+        let lanes = lanes.clone();
+        let spread = tokio::spawn(async move { spread::apply(&lanes, batch).await });
+        let Some(deadline) = deadline else {
+            return spread.await.unwrap_or_else(|_| unavailable(count, true));
         };
-        let deadline = Instant::now() + patience;
-        let answers = match only_lane(lanes, batch.operations()) {
-            Some(lane) => lane.apply(batch, deadline).await,
-            None => ask_several(lanes.clone(), batch, deadline).await,
-        };
-        answers.unwrap_or_else(|GivenUp { sent }| {
+        let answers = timeout_at(deadline, spread).await;
+        if answers.is_err() {
             add(&tally.given_up);
-            unavailable(count, sent)
-        })
+        }
+        answers.ok().and_then(Result::ok).unwrap_or_else(|| unavailable(count, true))
     }
 }
 
-/// How long a caller's answer may take: long enough before the caller gives up, it has one by posture. Nothing where
-/// that is now.
-fn patience(deadline: Duration, timeout: Option<Span>) -> Option<Duration> {
-    let Some(timeout) = timeout else { return Some(deadline) };
-    let left = Duration::from_nanos(timeout.nanos()).saturating_sub(BEFORE_THE_CALLER);
-    Some(deadline.min(left)).filter(|patience| !patience.is_zero())
+/// How long a caller's answer may take: long enough before the caller gives up, it has one by posture. Zero where that
+/// is now.
+fn patience(longest: Duration, timeout: Option<Span>) -> Duration {
+    timeout.map_or(longest, |timeout| {
+        Duration::from_nanos(timeout.nanos()).saturating_sub(BEFORE_THE_CALLER).min(longest)
+    })
 }
 
-async fn ask_several(lanes: Arc<[Batcher]>, batch: Batch, deadline: Instant) -> Result<Answers, GivenUp> {
-    let count = batch.operations().len();
-    // On a task of its own, since a caller who goes away must leave nothing half charged.
-    let spread = tokio::spawn(async move { spread::apply(&lanes, batch).await });
-    let answers = timeout_at(deadline, spread).await.map_err(|_| GivenUp { sent: true })?;
-    Ok(answers.unwrap_or_else(|_| unavailable(count, true)))
+/// Whether the server decided all of these.
+fn is_complete(operations: &[Operation], answers: &[Answer]) -> bool {
+    let decided = answers.iter().filter(|answer| matches!(answer, Answer::Decided { .. }));
+    decided.count() == operations.len()
 }
 
 /// The one lane that all of these operations are on, if there is one.
@@ -293,8 +292,10 @@ impl Store for RedisStore {
         let asked = Local::concerns(batch.operations()).then(|| batch.clone());
         let answers = self.ask_in_time(batch).await;
         match asked {
-            Some(asked) => self.0.common.local.complete(&asked, answers).await,
-            None => answers,
+            Some(asked) if !is_complete(asked.operations(), &answers) => {
+                self.0.common.local.complete(&asked, answers).await
+            }
+            _ => answers,
         }
     }
 
@@ -304,8 +305,12 @@ impl Store for RedisStore {
             add(&self.0.common.tally.known);
             return known;
         }
-        let batch: Batch = [[operation]].into_iter().collect();
-        self.apply(batch.within(timeout)).await.pop().unwrap_or(Answer::Unavailable { sent: true })
+        let batch = || -> Batch { [[operation]].into_iter().collect() };
+        let mut answers = self.ask_in_time(batch().within(timeout)).await;
+        if Local::concerns(&[operation]) && !is_complete(&[operation], &answers) {
+            answers = self.0.common.local.complete(&batch(), answers).await;
+        }
+        answers.pop().unwrap_or(Answer::Unavailable { sent: true })
     }
 
     fn trouble(&self) -> Option<String> {

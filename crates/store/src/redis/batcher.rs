@@ -1,41 +1,28 @@
 //! What waits at the same time goes out as one call: hot keys are read and written once for many requests,
 //! and no request waits for company.
+//!
+//! Whoever holds a request answers it in time, the queue before it is sent and its call after that: so a request costs
+//! no timer of its own, and is given up or sent, never both.
+
+mod callers;
+mod queue;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 use weir_core::{Answers, Batch};
 
 use super::sender::{Sender, unavailable};
+use callers::Callers;
+use queue::{Queue, WAITING_MAX, Waiting};
 
 /// So many operations go out in one call, if no request alone has more. A call that decides more keeps the
 /// server from others for too long.
 const OPERATIONS_MAX: usize = 128;
 /// So many calls are on their way at once: one is decided while the next is put together.
 const IN_FLIGHT_MAX: usize = 2;
-/// So many requests wait at most; whoever comes then waits for room.
-const WAITING_MAX: usize = 4_096;
-
-/// A request that waits, and who waits for its answer.
-struct Waiting {
-    batch: Batch,
-    to: oneshot::Sender<Answers>,
-    /// Of one who waits for so long and no longer.
-    fate: Option<Arc<Fate>>,
-}
-
-/// What became of a request in the queue: it is taken out to be sent, or given up, and never both.
-#[derive(Default)]
-struct Fate(AtomicBool);
-
-impl Fate {
-    /// Settles it, unless it was settled before.
-    fn settle(&self) -> bool {
-        !self.0.swap(true, Ordering::AcqRel)
-    }
-}
 
 /// The queue before a store.
 #[derive(Clone)]
@@ -52,49 +39,33 @@ impl Batcher {
 
     /// Starts sending; ends when the last clone is gone and the queue is empty.
     pub(super) fn start(sender: Sender) -> Self {
-        let (queue, waiting) = mpsc::channel(WAITING_MAX);
+        let (queue, coming) = mpsc::channel(WAITING_MAX);
         let sender = Arc::new(sender);
-        tokio::spawn(run(sender.clone(), waiting));
+        tokio::spawn(run(sender.clone(), Queue::of(coming, sender.clone())));
         Self { queue, sender }
     }
 
-    /// The answers to a batch, in order, if they come in time. A caller who goes away takes nothing back: what was
-    /// sent is decided.
-    pub(super) async fn apply(&self, batch: Batch, deadline: Instant) -> Result<Answers, GivenUp> {
-        let fate = Arc::<Fate>::default();
-        match timeout_at(deadline, self.put(batch, Some(fate.clone()))).await {
-            Ok(asked) => asked.answers_by(deadline, &fate).await,
-            Err(_) => Err(GivenUp { sent: false }),
-        }
-    }
-
-    /// Puts a batch in the queue, unless nothing would come of it; whoever does waits for the answers.
-    pub(super) async fn ask(&self, batch: Batch) -> Asked {
-        self.put(batch, None).await
-    }
-
-    async fn put(&self, batch: Batch, fate: Option<Arc<Fate>>) -> Asked {
+    /// Puts a batch in the queue, unless nothing would come of it. What is not answered by its deadline is given up; if
+    /// it was not sent before, it is not sent. A caller who goes away takes nothing back: what was sent is decided.
+    pub(super) async fn ask(&self, batch: Batch, deadline: Option<Instant>) -> Asked {
         let count = batch.operations().len();
         if self.sender.refuses_at_once() {
             return Asked { count, answers: None };
         }
         let (to, answers) = oneshot::channel();
-        let is_queued = self.queue.send(Waiting { batch, to, fate }).await.is_ok();
+        let is_queued = match (self.queue.try_send(Waiting { batch, to, deadline }), deadline) {
+            (Ok(()), _) => true,
+            (Err(TrySendError::Closed(_)), _) => false,
+            (Err(TrySendError::Full(waiting)), None) => self.queue.send(waiting).await.is_ok(),
+            (Err(TrySendError::Full(waiting)), Some(deadline)) => {
+                let queued = timeout_at(deadline, self.queue.send(waiting)).await;
+                if queued.is_err() {
+                    self.sender.gave_up();
+                }
+                matches!(queued, Ok(Ok(())))
+            }
+        };
         Asked { count, answers: is_queued.then_some(answers) }
-    }
-}
-
-/// No answer came in time.
-#[derive(Debug)]
-pub(super) struct GivenUp {
-    /// Whether the request may have been sent.
-    pub(super) sent: bool,
-}
-
-impl Waiting {
-    /// Whether its caller is still there; it is going to be sent then.
-    fn is_wanted(&self) -> bool {
-        self.fate.as_ref().is_none_or(|fate| fate.settle()) && !self.to.is_closed()
     }
 }
 
@@ -110,66 +81,24 @@ impl Asked {
         let Some(answers) = self.answers else { return unavailable(self.count, false) };
         answers.await.unwrap_or_else(|_| unavailable(self.count, true))
     }
-
-    /// The answers, in order, if they come in time. What is given up before it was sent is not sent.
-    async fn answers_by(self, deadline: Instant, fate: &Fate) -> Result<Answers, GivenUp> {
-        let Some(answers) = self.answers else { return Ok(unavailable(self.count, false)) };
-        match timeout_at(deadline, answers).await {
-            Ok(answers) => Ok(answers.unwrap_or_else(|_| unavailable(self.count, true))),
-            Err(_) => Err(GivenUp { sent: !fate.settle() }),
-        }
-    }
 }
 
-async fn run(sender: Arc<Sender>, mut waiting: mpsc::Receiver<Waiting>) {
+async fn run(sender: Arc<Sender>, mut queue: Queue) {
     let in_flight = Arc::new(Semaphore::new(IN_FLIGHT_MAX));
-    let mut next = None;
     loop {
-        let Ok(permit) = in_flight.clone().acquire_owned().await else { return };
-        let first = match next.take() {
-            Some(left_over) => Some(left_over),
-            None => waiting.recv().await,
-        };
-        let Some(first) = first else { return };
-        if !first.is_wanted() {
-            // Whoever gave up is not charged.
-            continue;
-        }
-        let mut batch = first.batch;
-        let mut callers = vec![Caller { count: batch.operations().len(), to: first.to }];
-        while let Ok(more) = waiting.try_recv() {
-            let count = more.batch.operations().len();
-            if batch.operations().len() + count > OPERATIONS_MAX {
-                next = Some(more);
-                break;
-            }
-            if !more.is_wanted() {
-                continue;
-            }
+        let Ok(permit) = queue.watched(in_flight.clone().acquire_owned()).await else { return };
+        let Some(Waiting { mut batch, to, deadline }) = queue.next().await else { return };
+        let mut callers = Callers::of(batch.operations().len(), to, deadline);
+        while let Some(more) = queue.next_of(OPERATIONS_MAX.saturating_sub(batch.operations().len())) {
+            callers.push(more.batch.operations().len(), more.to, more.deadline);
             more.batch.groups().for_each(|group| batch.push(group.iter().copied()));
-            callers.push(Caller { count, to: more.to });
         }
-        let sender = sender.clone();
-        tokio::spawn(async move {
-            let mut answers = sender.send(batch).await;
-            drop(permit);
-            hand_out(&mut answers, callers);
-        });
+        tokio::spawn(send(sender.clone(), batch, callers, permit));
     }
 }
 
-/// Whose the next so many answers are.
-struct Caller {
-    count: usize,
-    to: oneshot::Sender<Answers>,
-}
-
-fn hand_out(answers: &mut Answers, callers: Vec<Caller>) {
-    let mut answers = answers.drain();
-    for Caller { count, to } in callers {
-        let mut own = Answers::new();
-        answers.by_ref().take(count).for_each(|answer| own.push(answer));
-        // Nobody listens any more: what was decided stays decided.
-        let _gone = to.send(own);
-    }
+async fn send(sender: Arc<Sender>, batch: Batch, mut callers: Callers, permit: OwnedSemaphorePermit) {
+    let answers = callers.watched(&sender, sender.clone().send(batch)).await;
+    drop(permit);
+    callers.hand_out(answers);
 }

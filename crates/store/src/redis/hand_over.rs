@@ -41,7 +41,7 @@ async fn run(lanes: Weak<[Batcher]>, local: Arc<Local>) {
         for (lane, keys) in lanes.iter().zip(by_lane) {
             for keys in keys.chunks(AT_ONCE) {
                 let batch: Batch = keys.iter().map(|operation| [*operation]).collect();
-                lane.ask(batch).await.answers().await;
+                lane.ask(batch, None).await.answers().await;
             }
         }
     }

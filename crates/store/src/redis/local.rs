@@ -102,29 +102,36 @@ impl Local {
         operations.iter().any(|operation| operation.posture == Posture::Local)
     }
 
-    /// Learns from what the server answered, and answers in its place where it did not.
+    /// Learns what the server told at this time.
+    pub(super) fn learn(&self, batch: &Batch, answers: &[Answer], at: Timestamp) {
+        if !Self::concerns(batch.operations()) {
+            return;
+        }
+        let mut known = self.known.lock();
+        let mut last = None;
+        // Of a hot key that was asked for many times, what was told last is enough.
+        for (Operation { key, rule, posture, .. }, answer) in batch.operations().iter().zip(answers).rev() {
+            if let (Posture::Local, Answer::Decided { decision, .. }) = (posture, answer)
+                && last.replace(*key) != Some(*key)
+            {
+                known.learn(*key, *rule, decision, at);
+            }
+        }
+    }
+
+    /// Answers in place of the server where it did not.
     pub(super) async fn complete(&self, batch: &Batch, mut answers: Answers) -> Answers {
         let mut all = Answers::new();
         let mut given = answers.drain();
         for group in batch.groups() {
             let missing = || Answer::Unavailable { sent: true };
             let mut own: Vec<Answer> = group.iter().map(|_| given.next().unwrap_or_else(missing)).collect();
-            self.learn(group, &own);
             self.decide(group, &mut own).await;
             for answer in own {
                 all.push(answer);
             }
         }
         all
-    }
-
-    fn learn(&self, group: &[Operation], answers: &[Answer]) {
-        let now = self.time.now();
-        for (operation, answer) in group.iter().zip(answers) {
-            if let (Posture::Local, Answer::Decided { decision, .. }) = (operation.posture, answer) {
-                self.known.lock().learn(operation.key, operation.rule, decision, now);
-            }
-        }
     }
 
     /// Decides what of a group the server left open, all or nothing with what it did decide.

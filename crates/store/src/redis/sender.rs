@@ -100,6 +100,11 @@ impl Sender {
         refuses
     }
 
+    /// Counts a request that was given up.
+    pub(super) fn gave_up(&self) {
+        add(&self.common.tally.given_up);
+    }
+
     /// Why the store is not asked, while it is not.
     pub(super) fn trouble(&self) -> Option<String> {
         self.breaker.is_open().then(|| self.trouble.lock().clone())
@@ -226,6 +231,7 @@ impl Sender {
                 }
                 let at = reply.now;
                 let decided = reply.decided(batch, &call);
+                self.common.local.learn(batch, &decided.answers, at);
                 if let Some(denials) = &self.common.denials {
                     denials.learn(decided.told(batch, &call), at);
                 }

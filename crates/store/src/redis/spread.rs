@@ -28,7 +28,7 @@ pub(super) async fn apply(lanes: &[Batcher], batch: Batch) -> Answers {
         let mut asked: Vec<(Asked, Vec<(usize, Part)>)> = Vec::new();
         for (lane, (batch, parts)) in calls {
             if let Some(lane) = lanes.get(lane) {
-                asked.push((lane.ask(batch).await, parts));
+                asked.push((lane.ask(batch, None).await, parts));
             }
         }
         for (asked, parts) in asked {
