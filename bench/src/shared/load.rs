@@ -35,7 +35,7 @@ impl Keys {
 
 /// A long row of keys, drawn beforehand.
 pub(crate) struct Load {
-    keys: Vec<u32>,
+    keys: Arc<Vec<u32>>,
     distinct: u32,
 }
 
@@ -64,7 +64,7 @@ impl Load {
                 sums.partition_point(|sum| *sum < at) as u32
             }
         };
-        Self { keys: (0..DRAWN).map(|_| draw()).collect(), distinct }
+        Self { keys: Arc::new((0..DRAWN).map(|_| draw()).collect()), distinct }
     }
 }
 
@@ -80,8 +80,6 @@ pub(crate) struct Measured {
     pub(crate) server_micros: f64,
     /// On the wire, a decision.
     pub(crate) bytes: f64,
-    /// Of our own processor, those who ask with it, a decision.
-    pub(crate) own_micros: f64,
 }
 
 struct Shared {
@@ -107,20 +105,19 @@ pub(crate) async fn measure<S: Subject>(
         is_measured: AtomicBool::new(false),
         allowed: rate.map(|_| Semaphore::new(0)),
     });
-    let keys = Arc::new(load.keys.clone());
     let mut workers = Vec::new();
     for _ in 0..S::WORKERS {
-        workers.push(tokio::spawn(work(subject.handle().await?, shared.clone(), keys.clone())));
+        workers.push(tokio::spawn(work(subject.handle().await?, shared.clone(), load.keys.clone())));
     }
     let pace = rate.map(|rate| tokio::spawn(hold_back(shared.clone(), rate)));
     tokio::time::sleep(Duration::from_millis(500)).await;
-    let (before, own_before) = (Work::of(server).await?, own_seconds()?);
+    let before = Work::of(server).await?;
     let started = Instant::now();
     shared.is_measured.store(true, Ordering::Relaxed);
     tokio::time::sleep(Duration::from_secs(seconds)).await;
     shared.is_measured.store(false, Ordering::Relaxed);
     let elapsed = started.elapsed();
-    let (own_after, after) = (own_seconds()?, Work::of(server).await?);
+    let after = Work::of(server).await?;
     shared.is_over.store(true, Ordering::Relaxed);
     if let Some(pace) = pace {
         pace.await?;
@@ -144,15 +141,51 @@ pub(crate) async fn measure<S: Subject>(
         calls: (after.calls - before.calls) / decisions as f64,
         server_micros: (after.seconds - before.seconds) * 1e6 / decisions as f64,
         bytes: (after.bytes - before.bytes) / decisions as f64,
-        own_micros: (own_after - own_before) * 1e6 / decisions as f64,
     })
+}
+
+/// What one short measurement brought.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Burst {
+    pub(crate) micros: f64,
+    /// Of our own processor, those who ask with it.
+    pub(crate) own_micros: f64,
+}
+
+/// What a decision takes, by asking for a short time; each burst by its number with other keys.
+pub(crate) async fn burst<S: Subject>(
+    subject: &S,
+    load: &Load,
+    number: u64,
+    length: Duration,
+) -> Result<Burst> {
+    let shared = Arc::new(Shared {
+        next: AtomicU64::new(number * 100_003),
+        is_over: AtomicBool::new(false),
+        is_measured: AtomicBool::new(true),
+        allowed: None,
+    });
+    let (started, own) = (Instant::now(), own_seconds()?);
+    let mut workers = Vec::new();
+    for _ in 0..S::WORKERS {
+        workers.push(tokio::spawn(work(subject.handle().await?, shared.clone(), load.keys.clone())));
+    }
+    tokio::time::sleep(length).await;
+    shared.is_over.store(true, Ordering::Relaxed);
+    let mut decisions = 0_u64;
+    for worker in workers {
+        decisions += worker.await??.1;
+    }
+    ensure!(decisions > 0, "nothing was decided in time");
+    let each = |seconds: f64| seconds * 1e6 / decisions as f64;
+    Ok(Burst { micros: each(started.elapsed().as_secs_f64()), own_micros: each(own_seconds()? - own) })
 }
 
 /// So much is used of every bucket before, and will not have leaked when it is over.
 const USED: u32 = 100_000;
 
 /// Every key once, so that asking for all of it is too much.
-async fn fill<S: Subject>(subject: &S, load: &Load) -> Result<()> {
+pub(crate) async fn fill<S: Subject>(subject: &S, load: &Load) -> Result<()> {
     let mut workers = Vec::new();
     for first in 0..S::WORKERS as u32 {
         let (mut handle, distinct) = (subject.handle().await?, load.distinct);

@@ -117,7 +117,7 @@ pub(crate) struct WeirAsking<const GUARD: Guard>(AskingHandle);
 
 /// By how much the store is guarded.
 pub(crate) type Guard = u8;
-pub(crate) const NO_GUARD: Guard = 0;
+pub(crate) const UNGUARDED: Guard = 0;
 pub(crate) const GUARDED: Guard = 1;
 pub(crate) const GUARDED_LOCAL: Guard = 2;
 
@@ -132,7 +132,7 @@ impl<const GUARD: Guard> Subject for WeirAsking<GUARD> {
     async fn on(url: &str) -> Result<Self> {
         let settings = RedisSettings::parse(url)?;
         let settings =
-            if GUARD == NO_GUARD { settings.without_guard() } else { settings.with_deadline(SECOND) };
+            if GUARD == UNGUARDED { settings.without_guard() } else { settings.with_deadline(SECOND) };
         let posture = if GUARD == GUARDED_LOCAL { Posture::Local } else { Posture::Open };
         Ok(Self(AskingHandle(WeirHandle::on(&settings, false, posture).await?)))
     }
