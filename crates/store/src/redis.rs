@@ -47,7 +47,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout};
 use weir_core::{Answer, Answers, Batch, KeySecret, Operation, Rule, Span, Store};
 
 use crate::clock::{Clock, SystemClock};
@@ -174,7 +174,8 @@ impl RedisStore {
         let local = Arc::new(Local::new(nodes.clone(), clock.clone()));
         let faults = Faults(settings.faults().to_vec());
         let (at, deadline, tally) = (settings.to_string(), settings.deadline(), Tally::default());
-        let common = Arc::new(Common { at, local, denials, deadline, faults, tally });
+        let system = SystemClock::new();
+        let common = Arc::new(Common { at, local, denials, deadline, system, faults, tally });
         let (opened, trouble) = (OnceLock::new(), Mutex::default());
         Self(Arc::new(Shared { common, nodes, clock, lanes, opened, trouble }))
     }
@@ -226,7 +227,7 @@ impl RedisStore {
     /// than a second.
     pub async fn leave(&self) {
         if let Some(Opened { heartbeat, .. }) = self.0.opened.get() {
-            let _too_late = tokio::time::timeout(LEAVE_MAX, heartbeat.leave()).await;
+            let _too_late = timeout(LEAVE_MAX, heartbeat.leave()).await;
         }
     }
 
@@ -242,17 +243,16 @@ impl RedisStore {
             add(&tally.given_up);
             return unavailable(count, false);
         }
-        let deadline = patience.map(|patience| Instant::now() + patience);
         if let Some(lane) = only_lane(lanes, batch.operations()) {
-            return lane.ask(batch, deadline).await.answers().await;
+            return lane.ask(batch, patience).await.answers().await;
         }
         // On a task of its own, since a caller who goes away must leave nothing half charged.
         let lanes = lanes.clone();
         let spread = tokio::spawn(async move { spread::apply(&lanes, batch).await });
-        let Some(deadline) = deadline else {
+        let Some(patience) = patience else {
             return spread.await.unwrap_or_else(|_| unavailable(count, true));
         };
-        let answers = timeout_at(deadline, spread).await;
+        let answers = timeout(patience, spread).await;
         if answers.is_err() {
             add(&tally.given_up);
         }

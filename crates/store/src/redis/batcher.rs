@@ -8,10 +8,11 @@ mod callers;
 mod queue;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout;
 use weir_core::{Answers, Batch};
 
 use super::sender::{Sender, unavailable};
@@ -45,20 +46,21 @@ impl Batcher {
         Self { queue, sender }
     }
 
-    /// Puts a batch in the queue, unless nothing would come of it. What is not answered by its deadline is given up; if
-    /// it was not sent before, it is not sent. A caller who goes away takes nothing back: what was sent is decided.
-    pub(super) async fn ask(&self, batch: Batch, deadline: Option<Instant>) -> Asked {
+    /// Puts a batch in the queue, unless nothing would come of it. What is not answered in time is given up; if it was
+    /// not sent before, it is not sent. A caller who goes away takes nothing back: what was sent is decided.
+    pub(super) async fn ask(&self, batch: Batch, patience: Option<Duration>) -> Asked {
         let count = batch.operations().len();
         if self.sender.refuses_at_once() {
             return Asked { count, answers: None };
         }
         let (to, answers) = oneshot::channel();
-        let is_queued = match (self.queue.try_send(Waiting { batch, to, deadline }), deadline) {
+        let deadline = patience.map(|patience| self.sender.after(patience));
+        let is_queued = match (self.queue.try_send(Waiting { batch, to, deadline }), patience) {
             (Ok(()), _) => true,
             (Err(TrySendError::Closed(_)), _) => false,
             (Err(TrySendError::Full(waiting)), None) => self.queue.send(waiting).await.is_ok(),
-            (Err(TrySendError::Full(waiting)), Some(deadline)) => {
-                let queued = timeout_at(deadline, self.queue.send(waiting)).await;
+            (Err(TrySendError::Full(waiting)), Some(patience)) => {
+                let queued = timeout(patience, self.queue.send(waiting)).await;
                 if queued.is_err() {
                     self.sender.gave_up();
                 }

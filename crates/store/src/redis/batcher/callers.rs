@@ -1,8 +1,8 @@
 //! Who waits for the answers of a call.
 
 use tokio::sync::oneshot;
-use tokio::time::{Instant, timeout_at};
-use weir_core::Answers;
+use tokio::time::timeout;
+use weir_core::{Answers, Timestamp};
 
 use crate::redis::sender::{Sender, unavailable};
 
@@ -14,17 +14,17 @@ struct Caller {
     count: usize,
     /// Nothing where it was given up.
     to: Option<oneshot::Sender<Answers>>,
-    deadline: Option<Instant>,
+    deadline: Option<Timestamp>,
 }
 
 impl Callers {
-    pub(super) fn of(count: usize, to: oneshot::Sender<Answers>, deadline: Option<Instant>) -> Self {
+    pub(super) fn of(count: usize, to: oneshot::Sender<Answers>, deadline: Option<Timestamp>) -> Self {
         let mut callers = Self(Vec::new());
         callers.push(count, to, deadline);
         callers
     }
 
-    pub(super) fn push(&mut self, count: usize, to: oneshot::Sender<Answers>, deadline: Option<Instant>) {
+    pub(super) fn push(&mut self, count: usize, to: oneshot::Sender<Answers>, deadline: Option<Timestamp>) {
         self.0.push(Caller { count, to: Some(to), deadline });
     }
 
@@ -36,7 +36,7 @@ impl Callers {
     ) -> Answers {
         tokio::pin!(answers);
         while let Some(next) = self.0.iter().filter_map(Caller::due).min() {
-            match timeout_at(next, &mut answers).await {
+            match timeout(sender.until(next), &mut answers).await {
                 Ok(answers) => return answers,
                 Err(_) => self.give_up_late(sender),
             }
@@ -45,7 +45,7 @@ impl Callers {
     }
 
     fn give_up_late(&mut self, sender: &Sender) {
-        let now = Instant::now();
+        let now = sender.now();
         for caller in self.0.iter_mut().filter(|caller| caller.due().is_some_and(|due| due <= now)) {
             sender.gave_up();
             if let Some(to) = caller.to.take() {
@@ -68,7 +68,7 @@ impl Callers {
 
 impl Caller {
     /// When it is given up.
-    fn due(&self) -> Option<Instant> {
+    fn due(&self) -> Option<Timestamp> {
         self.deadline.filter(|_| self.to.is_some())
     }
 }

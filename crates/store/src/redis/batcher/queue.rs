@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, timeout};
-use weir_core::{Answers, Batch};
+use tokio::time::timeout;
+use weir_core::{Answers, Batch, Timestamp};
 
 use crate::redis::sender::{Sender, unavailable};
 
@@ -19,7 +19,7 @@ const TICK: Duration = Duration::from_millis(1);
 pub(super) struct Waiting {
     pub(super) batch: Batch,
     pub(super) to: oneshot::Sender<Answers>,
-    pub(super) deadline: Option<Instant>,
+    pub(super) deadline: Option<Timestamp>,
 }
 
 pub(super) struct Queue {
@@ -28,12 +28,12 @@ pub(super) struct Queue {
     held: VecDeque<Waiting>,
     sender: Arc<Sender>,
     /// When the requests of a call are chosen.
-    now: Instant,
+    now: Timestamp,
 }
 
 impl Queue {
     pub(super) fn of(coming: mpsc::Receiver<Waiting>, sender: Arc<Sender>) -> Self {
-        Self { coming, held: VecDeque::new(), sender, now: Instant::now() }
+        Self { coming, held: VecDeque::new(), now: sender.now(), sender }
     }
 
     /// Sees to it that nobody waits beyond a deadline until this is ready.
@@ -54,7 +54,7 @@ impl Queue {
                 Some(first) => first,
                 None => self.coming.recv().await?,
             };
-            self.now = Instant::now();
+            self.now = self.sender.now();
             if let Some(first) = self.wanted(first) {
                 return Some(first);
             }
@@ -75,7 +75,7 @@ impl Queue {
     }
 
     fn give_up_late(&mut self) {
-        self.now = Instant::now();
+        self.now = self.sender.now();
         while self.held.len() < WAITING_MAX
             && let Ok(more) = self.coming.try_recv()
         {
