@@ -14,6 +14,7 @@ mod denials;
 mod differential;
 mod local;
 mod nodes;
+mod refusals;
 mod sick;
 mod tls;
 mod topologies;
