@@ -78,7 +78,7 @@ pub fn load(name: &str, bytes: &[u8], options: &Options) -> Result<Loaded, Repor
     let (draft, warnings) = read::policy_file(&tree, options, &mut problems);
     if problems.is_empty() {
         let warnings = Report::new(name, text, warnings);
-        Ok(Loaded { policies: Arc::new(PolicySet::new(draft)), warnings })
+        Ok(Loaded { policies: Arc::new(PolicySet::new(draft, &options.secret, options.precision)), warnings })
     } else {
         Err(Report::new(name, text, problems))
     }

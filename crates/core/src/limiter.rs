@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 
-use crate::operation::{Answers, Batch, Receipt};
+use crate::operation::{Answer, Answers, Batch, Receipt};
 use crate::policy::{Charges, PolicySet, UnknownDomain};
 use crate::request::Request;
 use crate::store::Store;
+use crate::throttle::{Throttle, ThrottleError};
 use crate::time::Span;
 use crate::verdict::Verdict;
 
@@ -114,6 +115,17 @@ impl<S: Store> Limiter<S> {
             Err(_) if self.admits_unknown_domains => Ok(Charges::default()),
             charges => charges,
         }
+    }
+
+    /// Decides by limits that callers brought along, in order and independently of each other, in one call.
+    pub async fn throttle(&self, throttles: &[Throttle<'_>]) -> Vec<Result<Answer, ThrottleError>> {
+        let policies = self.policies();
+        let operations: Vec<_> = throttles.iter().map(|throttle| policies.throttle(throttle)).collect();
+        let batch: Batch = operations.iter().flatten().map(|operation| [*operation]).collect();
+        let mut answers = if batch.is_empty() { Answers::new() } else { self.store.apply(batch).await };
+        let mut answers = answers.drain();
+        let mut answer = |_| answers.next().unwrap_or(Answer::Unavailable { sent: true });
+        operations.into_iter().map(|operation| operation.map(&mut answer)).collect()
     }
 
     /// Gives back what was charged, as far as it has not leaked away or expired since. What the store cannot

@@ -55,12 +55,28 @@ impl Rule {
         let terms = Terms { policy, algorithm, quota };
         // Whoever panicked here left the map whole.
         let mut by_terms = BY_TERMS.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = by_terms.get(&terms) {
-            return *known;
+        *by_terms.entry(terms).or_insert_with(|| Self::numbered(terms))
+    }
+
+    /// The rule of these terms, if it is known or there are fewer rules than `max`: for terms that are made up by
+    /// callers, since no rule is ever given up.
+    pub(crate) fn known_or_below(
+        max: usize,
+        policy: PolicyId,
+        algorithm: Algorithm,
+        quota: Quota,
+    ) -> Option<Self> {
+        let terms = Terms { policy, algorithm, quota };
+        let mut by_terms = BY_TERMS.lock().unwrap_or_else(PoisonError::into_inner);
+        if by_terms.len() < max {
+            return Some(*by_terms.entry(terms).or_insert_with(|| Self::numbered(terms)));
         }
+        by_terms.get(&terms).copied()
+    }
+
+    fn numbered(terms: Terms) -> Self {
         let rule = Self(Box::leak(Box::new(Numbered { id: RuleId::at(RULES.count()), terms })));
         RULES.push(rule);
-        by_terms.insert(terms, rule);
         rule
     }
 

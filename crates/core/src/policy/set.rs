@@ -11,13 +11,19 @@ use super::costs::{CostRule, cost_in};
 use super::when::When;
 use super::{Allowance, KeyPart, Mode, OnMissing, Policy};
 use crate::address;
-use crate::key::{Key, KeyBuilder};
+use crate::key::{Key, KeyBuilder, KeySecret};
+use crate::operation::Operation;
+use crate::precision::Precision;
 use crate::request::{Layer, Request, Value};
 use crate::rule::Rule;
+use crate::throttle::{Throttle, ThrottleError, Throttles};
 
 /// A policy file, settled: everything that is known before a request comes.
 #[derive(Debug)]
-pub struct PolicySet(Draft);
+pub struct PolicySet {
+    draft: Draft,
+    throttles: Throttles,
+}
 
 /// What a policy set is made from.
 #[derive(Debug, Default)]
@@ -40,14 +46,15 @@ pub struct UnknownDomain {
 }
 
 impl PolicySet {
-    pub(crate) fn new(mut draft: Draft) -> Self {
+    pub(crate) fn new(mut draft: Draft, secret: &KeySecret, precision: Precision) -> Self {
         rank(&mut draft.policies);
-        Self(draft)
+        let throttles = Throttles::new(secret, &draft.domain, precision);
+        Self { draft, throttles }
     }
 
     /// The domain that the policies are for.
     pub fn domain(&self) -> &str {
-        &self.0.domain
+        &self.draft.domain
     }
 
     /// The domain that the request names, if it is another than that of these policies.
@@ -57,7 +64,7 @@ impl PolicySet {
 
     /// The policies, in the order of the file.
     pub fn policies(&self) -> &[Policy] {
-        &self.0.policies
+        &self.draft.policies
     }
 
     /// The rules that keys are counted by; those of policies that are off count nothing.
@@ -67,20 +74,29 @@ impl PolicySet {
 
     /// The policy with this index, as charges and verdicts name it.
     pub fn policy(&self, index: usize) -> Option<&Policy> {
-        self.0.policies.get(index)
+        self.draft.policies.get(index)
     }
 
     /// The attributes that policies use, each with the source where it is found if it is not given itself.
     pub fn attributes(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
-        self.0.attributes.with_sources()
+        self.draft.attributes.with_sources()
     }
 
     /// The key of a policy as people write it: `[tenant, header.x-api-key | client.ip]`.
     pub fn key_text(&self, policy: &Policy) -> String {
         let part = |part: &KeyPart| {
-            part.iter().map(|id| self.0.attributes.name(*id)).collect::<SmallVec<[&str; 2]>>().join(" | ")
+            part.iter().map(|id| self.draft.attributes.name(*id)).collect::<SmallVec<[&str; 2]>>().join(" | ")
         };
         format!("[{}]", policy.key.iter().map(part).collect::<Vec<_>>().join(", "))
+    }
+
+    /// What a caller's own limit asks of a store. No policy applies to it.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be counted by.
+    pub fn throttle(&self, throttle: &Throttle<'_>) -> Result<Operation, ThrottleError> {
+        self.throttles.operation(throttle)
     }
 
     /// What the request is to be charged. Pure; nothing is asked of a store.
@@ -92,8 +108,8 @@ impl PolicySet {
         if let Some(asked) = self.unknown_domain(request) {
             return Err(UnknownDomain { asked: asked.into(), known: self.domain().into() });
         }
-        let values = self.0.attributes.resolve(&request.descriptor);
-        if self.0.exempt.iter().any(|when| when.matches(&values)) {
+        let values = self.draft.attributes.resolve(&request.descriptor);
+        if self.draft.exempt.iter().any(|when| when.matches(&values)) {
             return Ok(Charges { exempt: true, ..Charges::default() });
         }
         let mut charges = self.applying(request, &values);
@@ -110,7 +126,7 @@ impl PolicySet {
         let mut replaced: SmallVec<[usize; 4]> = SmallVec::new();
         let matches = |policy: &Policy| policy.is_met_at(request.layer) && policy.when.matches(values);
         for (index, policy) in self.policies().iter().enumerate().filter(|(_, policy)| matches(policy)) {
-            let cost = cost_in(&policy.unit, policy.cost, &request.cost, &self.0.costs, values);
+            let cost = cost_in(&policy.unit, policy.cost, &request.cost, &self.draft.costs, values);
             match policy.charge(index, cost, request.layer, values) {
                 Some(charge) => {
                     if charge.enforced {
