@@ -10,5 +10,6 @@ pub mod http_body;
 pub mod key;
 pub mod path;
 pub mod policy_file;
+pub mod resp;
 
 mod support;

@@ -37,6 +37,11 @@ fn keys() {
     holds("key", weir_fuzz::key::check);
 }
 
+#[test]
+fn what_redis_clients_send() {
+    holds("resp", weir_fuzz::resp::check);
+}
+
 fn holds(target: &str, check: fn(&[u8])) {
     let seeds = seeds(target);
     assert!(seeds.len() >= SEEDS_MIN, "{target} has {} seeds", seeds.len());

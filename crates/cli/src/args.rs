@@ -36,6 +36,9 @@ pub(crate) struct SettingsArgs {
     /// Where the HTTP door listens, or `off`
     #[arg(long, value_name = "ADDRESS", env = "WEIR_HTTP", default_value = "0.0.0.0:8080")]
     http: String,
+    /// Where the door for Redis clients (`CL.THROTTLE`) listens, or `off`; `WEIR_RESP_PASSWORD` locks it
+    #[arg(long, value_name = "ADDRESS", env = "WEIR_RESP", default_value = "off")]
+    resp: String,
     /// Where the admin port (/livez, /readyz, /metrics) listens, or `off`
     #[arg(long, value_name = "ADDRESS", env = "WEIR_ADMIN", default_value = "127.0.0.1:6070")]
     admin: String,
@@ -160,6 +163,8 @@ impl SettingsArgs {
     pub(crate) fn raw(self) -> RawSettings {
         RawSettings {
             http: self.http,
+            resp: self.resp,
+            resp_password: std::env::var_os("WEIR_RESP_PASSWORD"),
             admin: self.admin,
             store: self.store,
             store_password: std::env::var_os("WEIR_STORE_PASSWORD"),

@@ -1,5 +1,7 @@
 //! `weir serve`: a node with its doors.
 
+mod doors;
+
 use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -10,12 +12,12 @@ use anyhow::{Context as _, Result, bail};
 use weir_core::file::{Options, Severity};
 use weir_core::{Limiter, Policy, Posture, Precision};
 use weir_runtime::{
-    Address, Listener, LoadError, Node, PolicySource, Reloader, Settings, Shutdown, StoreSetting, Telemetry,
-    admin, log_warnings, logs,
+    Listener, LoadError, Node, PolicySource, Reloader, Settings, Shutdown, StoreSetting, Telemetry, admin,
+    log_warnings, logs,
 };
-use weir_server::door::http;
 use weir_store::{AnyStore, Awaited, MemoryStore, RedisStore};
 
+use self::doors::{Addresses, Doors};
 use crate::args::ServeArgs;
 use crate::{NO, complain, say};
 
@@ -98,28 +100,44 @@ async fn serve(
 ) -> Result<()> {
     shutdown.on_signals()?;
     reloader.run(shutdown.clone())?;
-    let door = bind("http", settings.http).await?;
-    let admin_port = bind("admin", settings.admin).await?;
-    let Some(door) = door else { bail!("every door is off: give --http an address") };
-    let http_settings =
-        http::HttpSettings { body_max: settings.body_max, legacy_fields: settings.legacy_fields };
-    let address = door.address();
+    let doors = Doors::bind(settings).await?;
+    let addresses = doors.addresses();
+    let admin_port = doors::bind("admin", settings.admin).await?;
     let admin_address = admin_port.as_ref().map(Listener::address);
-    let door =
-        tokio::spawn(door.serve(http::router(node.clone(), http_settings), shutdown.clone(), settings.drain));
+    let mut doors = doors.open(&node, settings, shutdown);
     // The admin port stops last: while the door drains, it tells that the node is stopping.
     let drained = Shutdown::new();
     let admin_port = admin_port
         .map(|port| tokio::spawn(port.serve(admin::router(node.clone()), drained.clone(), Duration::ZERO)));
     let policies = node.policies();
     tracing::info!(
-        http = %address,
+        http = addresses.http.map(tracing::field::display),
+        resp = addresses.resp.map(tracing::field::display),
         admin = admin_address.map(tracing::field::display),
         policies = policies.policies().len(),
         domain = policies.domain(),
         source = source.name(),
         "listening"
     );
+    tell_of_the_store(&node, settings);
+    if std::io::stdout().is_terminal() {
+        say(&welcome(&addresses, admin_address, source));
+    }
+    shutdown.asked().await;
+    tracing::info!("stopping");
+    while let Some(ended) = doors.join_next().await {
+        ended?;
+    }
+    drained.ask();
+    if let Some(port) = admin_port {
+        port.await?;
+    }
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// Where the counting is done, and what there is to know of it.
+fn tell_of_the_store(node: &Node<Arc<AnyStore>>, settings: &Settings) {
     match &settings.store {
         StoreSetting::Memory => {
             tracing::warn!("counting in memory: several nodes would each enforce the whole limit");
@@ -131,7 +149,7 @@ async fn serve(
             }
             let is_local = |policy: &Policy| policy.postures.contains(Posture::Local);
             let is_alone = redis.nodes().is_none() && node.store_trouble().is_some();
-            if is_alone && policies.policies().iter().any(is_local) {
+            if is_alone && node.policies().policies().iter().any(is_local) {
                 tracing::warn!(
                     "a policy is `local` without its store, and no store has counted the nodes yet: this one counts the \
                      whole quota until then; say how many there are by --nodes"
@@ -139,35 +157,15 @@ async fn serve(
             }
         }
     }
-    if std::io::stdout().is_terminal() {
-        say(&welcome(address, admin_address, source));
-    }
-    shutdown.asked().await;
-    tracing::info!("stopping");
-    door.await?;
-    drained.ask();
-    if let Some(port) = admin_port {
-        port.await?;
-    }
-    tracing::info!("stopped");
-    Ok(())
 }
 
-async fn bind(flag: &str, address: Address) -> Result<Option<Listener>> {
-    match address {
-        Address::Off => Ok(None),
-        Address::At(address) => {
-            let listener = Listener::bind(address).await;
-            listener.map(Some).with_context(|| format!("--{flag} {address}: cannot listen there"))
-        }
-    }
-}
-
-fn welcome(http: SocketAddr, admin: Option<SocketAddr>, source: &PolicySource) -> String {
-    let http = reachable(http);
-    let mut lines = vec![String::new(), format!("Weir answers at http://{http}")];
-    lines.extend(admin.map(|admin| format!("Metrics are at http://{}/metrics", reachable(admin))));
-    if matches!(source, PolicySource::Example) {
+fn welcome(addresses: &Addresses, admin: Option<SocketAddr>, source: &PolicySource) -> String {
+    let [http, resp, admin] = [addresses.http, addresses.resp, admin].map(|address| address.map(reachable));
+    let mut lines = vec![String::new()];
+    lines.extend(http.map(|http| format!("Weir answers at http://{http}")));
+    lines.extend(resp.map(|resp| format!("Redis clients find it at redis://{resp}")));
+    lines.extend(admin.map(|admin| format!("Metrics are at http://{admin}/metrics")));
+    if let (Some(http), PolicySource::Example) = (http, source) {
         let check = |body| format!("curl -i http://{http}/v1/check --json '{body}'");
         lines.extend([
             "\nTenant acme has 100 units a minute. A report costs 1, a full one 40, and what does not fit is a 429 \

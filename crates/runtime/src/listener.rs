@@ -63,8 +63,37 @@ impl Listener {
     /// Serves HTTP/1.1 and HTTP/2 until `shutdown`; then takes no more connections, lets open requests end
     /// for at most `drain`, and cuts off what is left.
     pub async fn serve(self, router: Router, shutdown: Shutdown, drain: Duration) {
-        let free = Arc::new(Semaphore::new(self.connections_max));
         let graceful = GracefulShutdown::new();
+        let one = |stream| {
+            let connection = Connection { stream, router: router.clone(), watcher: graceful.watcher() };
+            let shutdown = shutdown.clone();
+            async move { connection.serve(&shutdown).await }
+        };
+        let connections = self.take(&shutdown, one).await;
+        if tokio::time::timeout(drain, graceful.shutdown()).await.is_err() {
+            tracing::warn!(left = connections.len(), "the drain time is over: open connections are cut off");
+        }
+    }
+
+    /// Serves another protocol: each connection by a future of its own, which ends soon after `shutdown` is asked for.
+    /// What is left after `drain` is cut off.
+    pub async fn serve_each<F>(self, one: impl Fn(TcpStream) -> F, shutdown: Shutdown, drain: Duration)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let mut connections = self.take(&shutdown, one).await;
+        let ended = async { while connections.join_next().await.is_some() {} };
+        if tokio::time::timeout(drain, ended).await.is_err() {
+            tracing::warn!(left = connections.len(), "the drain time is over: open connections are cut off");
+        }
+    }
+
+    /// Takes connections until `shutdown`, and returns those that are open then.
+    async fn take<F>(self, shutdown: &Shutdown, one: impl Fn(TcpStream) -> F) -> JoinSet<()>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let free = Arc::new(Semaphore::new(self.connections_max));
         let mut connections = JoinSet::new();
         let mut stop = pin!(shutdown.asked());
         let mut is_failing = false;
@@ -78,11 +107,11 @@ impl Listener {
             match accepted {
                 Ok(stream) => {
                     is_failing = false;
-                    let connection =
-                        Connection { stream, router: router.clone(), watcher: graceful.watcher() };
-                    let shutdown = shutdown.clone();
+                    // Answers are small and awaited: waiting to fill a packet only delays them.
+                    let _ = stream.set_nodelay(true);
+                    let served = one(stream);
                     connections.spawn(async move {
-                        connection.serve(&shutdown).await;
+                        served.await;
                         drop(permit);
                     });
                 }
@@ -95,10 +124,7 @@ impl Listener {
                 }
             }
         }
-        drop(self.socket);
-        if tokio::time::timeout(drain, graceful.shutdown()).await.is_err() {
-            tracing::warn!(left = connections.len(), "the drain time is over: open connections are cut off");
-        }
+        connections
     }
 }
 
@@ -122,8 +148,6 @@ struct Connection {
 impl Connection {
     async fn serve(self, shutdown: &Shutdown) {
         let Self { stream, router, watcher } = self;
-        // Answers are small and awaited: waiting to fill a packet only delays them.
-        let _ = stream.set_nodelay(true);
         // hyper's timers start once the version is known, so finding it out has one of its own; and a client
         // that has said nothing yet has nothing for a stop to wait for.
         let version = tokio::select! {

@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arc_swap::ArcSwapOption;
-use weir_core::{Limiter, PolicySet, Request, Store, UnknownDomain, UnknownDomainAt, Verdict};
+use weir_core::{
+    Answer, Limiter, PolicySet, Request, Store, Throttle, ThrottleError, UnknownDomain, UnknownDomainAt,
+    Verdict,
+};
 
 use crate::shutdown::Shutdown;
 use crate::telemetry::{ReloadOutcome, Telemetry};
@@ -55,6 +58,15 @@ impl<S: Store> Node<S> {
             self.note_domain(request);
         }
         verdicts
+    }
+
+    /// [`Limiter::throttle`], taken note of. Each counts with the time that all of them took.
+    pub async fn throttle(&self, throttles: &[Throttle<'_>]) -> Vec<Result<Answer, ThrottleError>> {
+        let started = Instant::now();
+        let answers = self.limiter.throttle(throttles).await;
+        let took = started.elapsed();
+        answers.iter().flatten().for_each(|answer| self.telemetry.throttled(answer, took));
+        answers
     }
 
     /// Counts requests of unknown domains, refused or admitted: a misspelt domain has no limits.

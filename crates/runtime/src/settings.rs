@@ -20,6 +20,10 @@ use weir_store::{MemoryLimits, OwnSecret};
 pub struct RawSettings {
     /// Where the HTTP door listens: an address, or `off`.
     pub http: String,
+    /// Where the door for Redis clients listens: an address, or `off`.
+    pub resp: String,
+    /// The password that Redis clients give, as the environment has it.
+    pub resp_password: Option<OsString>,
     /// Where the admin port listens: an address, or `off`.
     pub admin: String,
     /// Where the counting is done: `memory:`, or the URL of a server.
@@ -75,6 +79,10 @@ pub struct RawSettings {
 pub struct Settings {
     /// The HTTP door. By default on every interface: its clients are other machines.
     pub http: Address,
+    /// The door for Redis clients. By default off: its limits are its clients' own.
+    pub resp: Address,
+    /// The password that Redis clients give. By default none.
+    pub resp_password: Option<String>,
     /// The admin port. By default on loopback: it tells too much for strangers.
     pub admin: Address,
     /// The store. By default the memory of this process.
@@ -151,6 +159,8 @@ impl RawSettings {
         }
         Ok(Settings {
             http: address("http", &self.http)?,
+            resp: address("resp", &self.resp)?,
+            resp_password: password("resp", "WEIR_RESP_PASSWORD", self.resp_password.as_ref())?,
             admin: address("admin", &self.admin)?,
             store: self.store()?,
             requires_store: word(
@@ -221,6 +231,18 @@ fn refuse(flag: &'static str, value: impl Into<String>, problem: impl Into<Strin
     SettingsError { flag, value: value.into(), problem: problem.into() }
 }
 
+/// A password from the environment, which is never shown.
+fn password(
+    flag: &'static str,
+    variable: &str,
+    value: Option<&OsString>,
+) -> Result<Option<String>, SettingsError> {
+    let Some(value) = value else { return Ok(None) };
+    let word = value.to_str().filter(|word| !word.is_empty());
+    let refused = || refuse(flag, "", format!("{variable} is empty, or not UTF-8"));
+    word.map(|word| Some(word.to_owned())).ok_or_else(refused)
+}
+
 fn address(flag: &'static str, text: &str) -> Result<Address, SettingsError> {
     if text == "off" {
         return Ok(Address::Off);
@@ -266,6 +288,8 @@ mod tests {
     fn raw() -> RawSettings {
         RawSettings {
             http: "127.0.0.1:0".into(),
+            resp: "off".into(),
+            resp_password: None,
             admin: "off".into(),
             store: "memory:".into(),
             store_password: None,

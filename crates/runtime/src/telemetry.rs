@@ -16,7 +16,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
-use weir_core::{Layer, PolicySet, Verdict};
+use weir_core::{Answer, Layer, Outcome, PolicySet, Verdict};
 use weir_store::{MemoryStats, ServerStats};
 
 use per_policy::PerPolicy;
@@ -51,12 +51,18 @@ struct ReloadLabel {
     outcome: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OutcomeLabel {
+    outcome: &'static str,
+}
+
 /// The metrics of a node.
 #[derive(Debug)]
 pub struct Telemetry {
     registry: Registry,
     policies: PerPolicy,
     decision_seconds: Histogram,
+    throttled: Family<OutcomeLabel, Counter>,
     exempt: Counter,
     unknown_domain: Counter,
     bad_requests: Counter,
@@ -78,6 +84,8 @@ impl Telemetry {
         let [exempt, unknown_domain, bad_requests] = [(); 3].map(|()| Counter::default());
         let help = "The time to decide a request, in the store and around it";
         registry.register("decision_seconds", help, decision_seconds.clone());
+        let throttled = Family::<OutcomeLabel, Counter>::default();
+        registry.register("throttled", "Answers by limits that callers brought along", throttled.clone());
         registry.register("exempt", "Requests that are exempt from every policy", exempt.clone());
         let help = "Requests of a domain that has no policies here";
         registry.register("unknown_domain", help, unknown_domain.clone());
@@ -92,7 +100,17 @@ impl Telemetry {
         registry.register("policy_reloads", "Looks at the policies that found something", reloads.clone());
         let help = "1 while the policies as they are written were refused, and older ones are in force";
         registry.register("policies_refused", help, broken.clone());
-        Self { registry, policies, decision_seconds, exempt, unknown_domain, bad_requests, reloads, broken }
+        Self {
+            registry,
+            policies,
+            decision_seconds,
+            throttled,
+            exempt,
+            unknown_domain,
+            bad_requests,
+            reloads,
+            broken,
+        }
     }
 
     /// Takes note of a verdict.
@@ -102,6 +120,16 @@ impl Telemetry {
             self.exempt.inc();
         }
         self.policies.decided(verdict, layer);
+    }
+
+    /// Takes note of an answer by a limit that a caller brought along.
+    pub fn throttled(&self, answer: &Answer, took: Duration) {
+        self.decision_seconds.observe(took.as_secs_f64());
+        let outcome = match answer {
+            Answer::Decided { decision, .. } | Answer::Local { decision, .. } => decision.outcome,
+            Answer::Unavailable { .. } => Outcome::Unavailable,
+        };
+        self.throttled.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }).inc();
     }
 
     /// Counts for these policies from now on.

@@ -1,3 +1,4 @@
 //! The family of doors.
 
 pub mod http;
+pub mod resp;

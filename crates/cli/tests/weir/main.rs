@@ -12,6 +12,7 @@ mod documents;
 mod late;
 mod node;
 mod reload;
+mod resp;
 mod serve;
 mod shared;
 mod validate;

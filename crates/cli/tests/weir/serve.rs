@@ -119,7 +119,7 @@ fn wrong_settings_are_refused_with_what_to_do() {
     for (args, said) in [
         (&["--http", "8080"][..], "give an IP address with a port, such as 127.0.0.1:8080, or `off`"),
         (&["--store", "memroy:"], "a store is `memory:`"),
-        (&["--http", "off"], "every door is off: give --http an address"),
+        (&["--http", "off"], "every door is off: give --http or --resp an address"),
         (&["--log", "x=y=z"], "--log"),
         (&["--log", "inof"], "a level (off, error, warn"),
         (&["--drain", "-1"], "a whole number from 0 to 3600"),

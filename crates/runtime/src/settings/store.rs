@@ -1,6 +1,5 @@
 //! Where the counting is done, as typed and settled.
 
-use std::ffi::OsString;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,7 +8,7 @@ use weir_core::Precision;
 use weir_store::RedisSettings;
 
 use super::fault::faults;
-use super::{RawSettings, SettingsError, millis, refuse};
+use super::{RawSettings, SettingsError, millis, password, refuse};
 
 /// Where the counting is done.
 #[derive(Clone, Debug)]
@@ -51,16 +50,12 @@ impl RawSettings {
         }
         let refused = |why: String| refuse("store", hidden(&self.store), why);
         let mut redis = RedisSettings::parse(&self.store).map_err(|error| refused(error.to_string()))?;
-        let word = |variable: &str, value: &Option<OsString>| match value.as_ref().map(|value| value.to_str())
-        {
-            Some(None) => Err(refused(format!("{variable} is not UTF-8"))),
-            Some(Some(word)) => Ok(Some(word.to_owned())),
-            None => Ok(None),
-        };
-        if let Some(password) = word("WEIR_STORE_PASSWORD", &self.store_password)? {
+        if let Some(password) = password("store", "WEIR_STORE_PASSWORD", self.store_password.as_ref())? {
             redis = redis.with_password(&password);
         }
-        if let Some(password) = word("WEIR_STORE_SENTINEL_PASSWORD", &self.store_sentinel_password)? {
+        let sentinels =
+            password("store", "WEIR_STORE_SENTINEL_PASSWORD", self.store_sentinel_password.as_ref())?;
+        if let Some(password) = sentinels {
             redis = redis.with_sentinel_password(&password);
         }
         let authority = file("store-ca", self.store_ca.as_ref())?;
