@@ -1,45 +1,78 @@
-//! The door for Redis clients, with the programs that come with Redis.
+//! The door for Redis clients, with the programs that people ask it by.
 
+use std::path::Path;
 use std::process::Command;
+
+use weir_servers::Kind;
 
 use crate::node::Node;
 
-fn output(program: &str, args: &[&str]) -> String {
-    let output =
-        Command::new(program).args(args).output().unwrap_or_else(|error| panic!("{program}: {error}"));
+const PASSWORD: &str = "hunter2";
+
+/// A node with a door for Redis clients, and where that is.
+fn node(variables: &[(&str, &str)]) -> (Node, [String; 2]) {
+    let mut node = Node::starting(variables, &["--resp", "127.0.0.1:0"]);
+    let listening = node.logged("listening");
+    let (host, port) = listening["resp"].as_str().unwrap().rsplit_once(':').unwrap();
+    let at = [host.to_owned(), port.to_owned()];
+    (node, at)
+}
+
+/// What a program says that ends well.
+fn said(mut command: Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    assert!(output.status.success(), "{program} {args:?}: {}", text(&output.stderr));
+    assert!(output.status.success(), "{command:?}: {}{}", text(&output.stdout), text(&output.stderr));
     text(&output.stdout) + &text(&output.stderr)
+}
+
+fn of_redis(program: &str, [host, port]: &[String; 2], args: &[&str]) -> String {
+    let mut command = Command::new(program);
+    command.args(["-h", host, "-p", port]).args(args);
+    said(command)
+}
+
+/// A program that was installed for the tests, run by its interpreter.
+fn client(interpreter: &str, variable: &str, library: &str, program: &str, [host, port]: &[String; 2]) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let library = root.join("../../target/clients").join(library);
+    assert!(
+        library.exists(),
+        "{} is not there: `./test` installs it, or set WEIR_WITHOUT_SERVERS=1",
+        library.display()
+    );
+    let mut command = Command::new(interpreter);
+    command.env(variable, library).arg(root.join("tests/weir/resp").join(program));
+    command.args([host, port, PASSWORD]);
+    said(command);
 }
 
 #[test]
 fn redis_cli_and_redis_benchmark_find_what_they_need() {
-    let mut node = Node::starting(&[], &["--resp", "127.0.0.1:0"]);
-    let listening = node.logged("listening");
-    let address = listening["resp"].as_str().unwrap();
-    let (host, port) = address.rsplit_once(':').unwrap();
-    let at = ["-h", host, "-p", port];
+    if !Kind::Redis.is_wanted() {
+        return;
+    }
+    let (_node, at) = node(&[]);
     let throttle = ["CL.THROTTLE", "k", "15", "1", "86400"];
-    assert_eq!(output("redis-cli", &[&at[..], &throttle].concat()), "0\n16\n15\n-1\n86400\n");
-    let three = output("redis-cli", &[&at[..], &["-3"], &throttle].concat());
+    assert_eq!(of_redis("redis-cli", &at, &throttle), "0\n16\n15\n-1\n86400\n");
+    let three = of_redis("redis-cli", &at, &[&["-3"], &throttle[..]].concat());
     assert!(three.starts_with("0\n16\n14\n-1\n"), "{three}");
     let many = ["-n", "2000", "-c", "10", "-P", "16", "--csv", "CL.THROTTLE", "many", "99", "1", "86400"];
-    let benchmark = output("redis-benchmark", &[&at[..], &many].concat());
+    let benchmark = of_redis("redis-benchmark", &at, &many);
     assert!(benchmark.contains("CL.THROTTLE many") && !benchmark.contains("WARNING"), "{benchmark}");
     // All of its questions were decided: 100 units are gone.
-    let left = output("redis-cli", &[&at[..], &["CL.THROTTLE", "many", "99", "1", "86400"]].concat());
+    let left = of_redis("redis-cli", &at, &["CL.THROTTLE", "many", "99", "1", "86400"]);
     assert!(left.starts_with("1\n100\n0\n"), "{left}");
 }
 
 #[test]
-fn a_locked_door_opens_to_redis_cli_with_the_password() {
-    let mut node = Node::starting(&[("WEIR_RESP_PASSWORD", "hunter2")], &["--resp", "127.0.0.1:0"]);
-    let listening = node.logged("listening");
-    let (host, port) = listening["resp"].as_str().unwrap().rsplit_once(':').unwrap();
-    let at = ["-h", host, "-p", port];
-    assert!(output("redis-cli", &[&at[..], &["PING"]].concat()).contains("NOAUTH"));
-    assert_eq!(
-        output("redis-cli", &[&at[..], &["--no-auth-warning", "-a", "hunter2", "PING"]].concat()),
-        "PONG\n"
-    );
+fn redis_py_ioredis_and_node_redis_ask_as_they_are() {
+    if !Kind::Redis.is_wanted() {
+        return;
+    }
+    let (_node, at) = node(&[("WEIR_RESP_PASSWORD", PASSWORD)]);
+    assert!(of_redis("redis-cli", &at, &["PING"]).contains("NOAUTH"));
+    assert_eq!(of_redis("redis-cli", &at, &["--no-auth-warning", "-a", PASSWORD, "PING"]), "PONG\n");
+    client("python3", "PYTHONPATH", "python", "client.py", &at);
+    client("node", "NODE_PATH", "node/node_modules", "client.js", &at);
 }

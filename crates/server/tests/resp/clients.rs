@@ -39,6 +39,12 @@ async fn a_greeting_is_a_map_or_a_row_by_the_protocol() {
             "-NOPROTO unsupported protocol version\r\n"
         );
     }
+    let long = "x".repeat(129);
+    for setting in ["HELLO 3 SETNAME", "CLIENT SETNAME"] {
+        let refused = door.says(format!("{setting} {long}\r\n").as_bytes()).await;
+        assert_eq!(refused, "-ERR a client's name has at most 128 bytes\r\n");
+    }
+    assert_eq!(door.says(b"CLIENT SETNAME you\r\nCLIENT GETNAME\r\n").await, "+OK\r\n$3\r\nyou\r\n");
     assert_eq!(door.says(b"HELLO 3 SETNAME\r\n").await, "-ERR Syntax error in HELLO\r\n");
 }
 

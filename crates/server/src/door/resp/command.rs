@@ -15,6 +15,7 @@ pub(super) enum Command<'w, 'r> {
     Fine,
     Id,
     Name,
+    SetName(&'r [u8]),
     Nothing,
     Info,
     Config(&'w [&'r [u8]]),
@@ -40,7 +41,8 @@ pub(super) fn read<'w, 'r>(words: &'w [&'r [u8]]) -> Command<'w, 'r> {
         (b"SELECT", [b"0"]) => Command::Fine,
         (b"SELECT", _) => Command::Refused("ERR DB index is out of range".to_owned()),
         (b"CLIENT", [_, ..]) => match &*word(0) {
-            b"SETINFO" | b"SETNAME" | b"NO-EVICT" | b"NO-TOUCH" => Command::Fine,
+            b"SETINFO" | b"NO-EVICT" | b"NO-TOUCH" => Command::Fine,
+            b"SETNAME" => Command::SetName(rest.get(1).copied().unwrap_or_default()),
             b"ID" => Command::Id,
             b"GETNAME" => Command::Name,
             _ => Command::Refused(format!("ERR unknown subcommand '{}'", shown(rest.first()))),

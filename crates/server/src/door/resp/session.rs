@@ -16,6 +16,9 @@ use super::{Shared, frame, greeting, throttle};
 const PATIENCE: Duration = Duration::from_secs(10);
 /// So much is read at a time.
 const CHUNK: usize = 16 * 1024;
+/// A name is kept as long as its connection.
+const NAME_MAX: usize = 128;
+const NAME_TOO_LONG: &str = "ERR a client's name has at most 128 bytes";
 const NOT_KNOWN: &str = "NOAUTH Authentication required.";
 
 pub(super) struct Session<'a, S> {
@@ -142,6 +145,11 @@ impl<'a, S: Store> Session<'a, S> {
             Command::Id => out.integer(i64::try_from(self.number).unwrap_or(i64::MAX)),
             Command::Name if self.name.is_empty() => out.nothing(),
             Command::Name => out.string(&self.name),
+            Command::SetName(name) if name.len() > NAME_MAX => out.error(NAME_TOO_LONG),
+            Command::SetName(name) => {
+                self.name = name.to_vec();
+                out.simple("OK");
+            }
             Command::Nothing => out.array(0),
             Command::Info => greeting::info(out),
             Command::Config(names) => greeting::config(names, out),
@@ -181,6 +189,9 @@ impl<'a, S: Store> Session<'a, S> {
                     }
                     is_known = true;
                     rest
+                }
+                [word, given, ..] if word.eq_ignore_ascii_case(b"SETNAME") && given.len() > NAME_MAX => {
+                    return self.out.error(NAME_TOO_LONG);
                 }
                 [word, given, rest @ ..] if word.eq_ignore_ascii_case(b"SETNAME") => {
                     name = Some(given.to_vec());
