@@ -1,6 +1,9 @@
 //! What is not the protocol: an error, the end of that connection, and no harm to others.
 
+use std::time::Duration;
+
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::time::{Instant, advance};
 
 use crate::{Door, ask};
 
@@ -22,9 +25,11 @@ async fn garbage_ends_its_own_connection() {
         assert!(heard.starts_with(said) || (heard.is_empty() && input.len() > 65_536), "{heard}");
     }
     // A page of somebody else, in a browser of ours: nothing of its body is obeyed.
-    for line in ["POST / HTTP/1.1", "GET / HTTP/1.1", "Host: weir"] {
+    for line in ["POST / HTTP/1.1", "Host: weir"] {
         assert_eq!(door.says(format!("{line}\r\nCL.THROTTLE k 0 1 60\r\n").as_bytes()).await, "");
     }
+    let page = b"GET / HTTP/1.1\r\nHost: weir\r\n\r\nCL.THROTTLE k 0 1 60\r\n";
+    assert!(door.says(page).await.starts_with("-ERR unknown command 'GET'"));
     assert_eq!(ask::<[i64; 5]>(&mut bystander, "CL.THROTTLE k 0 1 60").await.unwrap(), [0, 1, 0, -1, 60]);
     assert!(!(door.metrics)().contains("weir_bad_requests_total 0\n"));
 }
@@ -39,6 +44,19 @@ async fn a_client_that_does_not_end_its_command_is_cut_off() {
         let _reset = stream.read_to_end(&mut heard).await;
         assert!(heard.is_empty(), "{begun}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_dribbles_is_cut_off_as_soon() {
+    let door = Door::open().await;
+    let mut stream = door.raw().await;
+    let started = Instant::now();
+    stream.write_all(b"PING\r\n*2\r\n").await.unwrap();
+    stream.read_exact(&mut [0; 7]).await.unwrap();
+    advance(Duration::from_secs(9)).await;
+    stream.write_all(b"$").await.unwrap();
+    assert_eq!(stream.read(&mut [0; 1]).await.unwrap_or(0), 0);
+    assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
 }
 
 #[tokio::test]

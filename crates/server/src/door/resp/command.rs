@@ -22,7 +22,7 @@ pub(super) enum Command<'w, 'r> {
     Count,
     Reset,
     Quit,
-    /// What a browser would send, led here by a page of somebody else.
+    /// What a browser would send, led here by a page of somebody else: its other lines are not to be obeyed.
     Foreign,
     Refused(String),
 }
@@ -53,7 +53,7 @@ pub(super) fn read<'w, 'r>(words: &'w [&'r [u8]]) -> Command<'w, 'r> {
         (b"CONFIG", [_, names @ ..]) if word(0) == b"GET" => Command::Config(names),
         (b"RESET", []) => Command::Reset,
         (b"QUIT", _) => Command::Quit,
-        (b"POST" | b"GET" | b"HOST:", _) => Command::Foreign,
+        (b"POST" | b"HOST:", _) => Command::Foreign,
         (b"PING" | b"ECHO" | b"CLIENT" | b"CONFIG" | b"RESET", _) => {
             Command::Refused(format!("ERR wrong number of arguments for '{}' command", shown(Some(name))))
         }

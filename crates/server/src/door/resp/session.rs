@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 use weir_core::{Store, Throttle};
 
 use super::command::{self, Command};
@@ -16,6 +16,8 @@ use super::{Shared, frame, greeting, throttle};
 const PATIENCE: Duration = Duration::from_secs(10);
 /// So much is read at a time.
 const CHUNK: usize = 16 * 1024;
+/// So many questions are decided in one call: more would keep a store from others.
+const TOGETHER_MAX: usize = 128;
 /// A name is kept as long as its connection.
 const NAME_MAX: usize = 128;
 const NAME_TOO_LONG: &str = "ERR a client's name has at most 128 bytes";
@@ -44,19 +46,19 @@ impl<'a, S: Store> Session<'a, S> {
 
     pub(super) async fn run(mut self, stream: &mut TcpStream) -> io::Result<()> {
         let mut read = Vec::new();
+        let mut due = Instant::now();
         loop {
             // A client that is silent between commands takes no room.
             if read.is_empty() {
-                read = Vec::new();
                 tokio::select! {
                     biased;
                     () = self.door.shutdown.asked() => return Ok(()),
                     ready = stream.readable() => ready?,
                 }
-            } else if timeout(PATIENCE, stream.readable()).await.is_err() {
+                due = Instant::now() + PATIENCE;
+            } else if timeout_at(due, stream.readable()).await.is_err() {
                 return Ok(());
             }
-            let before = read.len();
             read.reserve(CHUNK);
             match stream.try_read_buf(&mut read) {
                 Ok(0) => return Ok(()),
@@ -64,9 +66,13 @@ impl<'a, S: Store> Session<'a, S> {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
                 Err(error) => return Err(error),
             }
-            debug_assert!(read.len() > before);
             let (taken, next) = self.answer(&read).await;
             read.drain(..taken);
+            // Nor does one that has begun a command take more than it has sent.
+            read.shrink_to_fit();
+            if taken > 0 {
+                due = Instant::now() + PATIENCE;
+            }
             let written = timeout(PATIENCE, stream.write_all(&self.out.bytes)).await;
             written.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?;
             self.out.bytes = Vec::new();
@@ -101,7 +107,12 @@ impl<'a, S: Store> Session<'a, S> {
                 continue;
             }
             match command::read(&words) {
-                Command::Throttle(throttle) if self.is_known => waiting.push(throttle),
+                Command::Throttle(throttle) if self.is_known => {
+                    waiting.push(throttle);
+                    if waiting.len() == TOGETHER_MAX {
+                        self.decide(&mut waiting).await;
+                    }
+                }
                 other => {
                     self.decide(&mut waiting).await;
                     if self.obey(other) == Next::Stop {
