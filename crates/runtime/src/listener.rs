@@ -71,7 +71,7 @@ impl Listener {
         };
         let connections = self.take(&shutdown, one).await;
         if tokio::time::timeout(drain, graceful.shutdown()).await.is_err() {
-            tracing::warn!(left = connections.len(), "the drain time is over: open connections are cut off");
+            tell_of_those_cut_off(connections.len());
         }
     }
 
@@ -84,7 +84,7 @@ impl Listener {
         let mut connections = self.take(&shutdown, one).await;
         let ended = async { while connections.join_next().await.is_some() {} };
         if tokio::time::timeout(drain, ended).await.is_err() {
-            tracing::warn!(left = connections.len(), "the drain time is over: open connections are cut off");
+            tell_of_those_cut_off(connections.len());
         }
     }
 
@@ -126,6 +126,10 @@ impl Listener {
         }
         connections
     }
+}
+
+fn tell_of_those_cut_off(left: usize) {
+    tracing::warn!(left, "the drain time is over: open connections are cut off");
 }
 
 /// The next connection, once there is room for it.

@@ -62,7 +62,8 @@ pub struct Telemetry {
     registry: Registry,
     policies: PerPolicy,
     decision_seconds: Histogram,
-    throttled: Family<OutcomeLabel, Counter>,
+    /// By outcome.
+    throttled: [Counter; Outcome::ALL.len()],
     exempt: Counter,
     unknown_domain: Counter,
     bad_requests: Counter,
@@ -84,8 +85,10 @@ impl Telemetry {
         let [exempt, unknown_domain, bad_requests] = [(); 3].map(|()| Counter::default());
         let help = "The time to decide a request, in the store and around it";
         registry.register("decision_seconds", help, decision_seconds.clone());
-        let throttled = Family::<OutcomeLabel, Counter>::default();
-        registry.register("throttled", "Answers by limits that callers brought along", throttled.clone());
+        let by_outcome = Family::<OutcomeLabel, Counter>::default();
+        registry.register("throttled", "Answers by limits that callers brought along", by_outcome.clone());
+        let throttled = Outcome::ALL
+            .map(|outcome| by_outcome.get_or_create_owned(&OutcomeLabel { outcome: outcome.as_str() }));
         registry.register("exempt", "Requests that are exempt from every policy", exempt.clone());
         let help = "Requests of a domain that has no policies here";
         registry.register("unknown_domain", help, unknown_domain.clone());
@@ -129,7 +132,9 @@ impl Telemetry {
             Answer::Decided { decision, .. } | Answer::Local { decision, .. } => decision.outcome,
             Answer::Unavailable { .. } => Outcome::Unavailable,
         };
-        self.throttled.get_or_create(&OutcomeLabel { outcome: outcome.as_str() }).inc();
+        if let Some(counter) = self.throttled.get(outcome as usize) {
+            counter.inc();
+        }
     }
 
     /// Counts for these policies from now on.

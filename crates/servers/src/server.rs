@@ -39,6 +39,11 @@ impl Kind {
         is_wanted
     }
 
+    /// All that are wanted.
+    pub fn wanted() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(|kind| kind.is_wanted())
+    }
+
     /// The server of this kind that all tests of a program share.
     pub fn shared(self) -> &'static Server {
         static REDIS: OnceLock<Server> = OnceLock::new();

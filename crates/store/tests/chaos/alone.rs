@@ -18,7 +18,7 @@ fn connections(server: &Server) -> (usize, usize) {
 
 #[test]
 fn r07_a_server_that_stands_still_for_10_s() {
-    for kind in Kind::ALL.into_iter().filter(|kind| kind.is_wanted()) {
+    for kind in Kind::wanted() {
         let _alone = alone();
         let server = Server::start(kind, &[]);
         block_on(async {
@@ -35,7 +35,7 @@ fn r07_a_server_that_stands_still_for_10_s() {
 
 #[test]
 fn r07_a_server_that_is_killed_and_started_anew() {
-    for kind in Kind::ALL.into_iter().filter(|kind| kind.is_wanted()) {
+    for kind in Kind::wanted() {
         let _alone = alone();
         let server = Server::start(kind, &[]);
         let port = server.port;
@@ -58,7 +58,7 @@ fn r07_a_server_that_is_killed_and_started_anew() {
 
 #[test]
 fn r04_scripts_and_data_that_are_flushed() {
-    for kind in Kind::ALL.into_iter().filter(|kind| kind.is_wanted()) {
+    for kind in Kind::wanted() {
         let _alone = alone();
         let server = Server::start(kind, &[]);
         block_on(async {
@@ -85,7 +85,7 @@ fn r04_scripts_and_data_that_are_flushed() {
 
 #[test]
 fn a_server_whose_memory_is_full() {
-    for kind in Kind::ALL.into_iter().filter(|kind| kind.is_wanted()) {
+    for kind in Kind::wanted() {
         let _alone = alone();
         let server = Server::start(kind, &[]);
         block_on(async {

@@ -16,17 +16,10 @@ mod together;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use weir_servers::block_on;
+
 /// Waits are measured, so one runs at a time.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn block_on<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .unwrap()
-        .block_on(future)
 }

@@ -7,7 +7,7 @@ use crate::{alone, block_on};
 
 #[test]
 fn a_primary_that_is_demoted_under_load() {
-    for kind in Kind::ALL.into_iter().filter(|kind| kind.is_wanted()) {
+    for kind in Kind::wanted() {
         let _alone = alone();
         let sentinels = Sentinels::start(kind);
         block_on(async {
@@ -25,7 +25,7 @@ fn a_primary_that_is_demoted_under_load() {
 
 #[test]
 fn a_slot_that_is_moved_under_load() {
-    for kind in Kind::ALL.into_iter().filter(|kind| kind.is_wanted()) {
+    for kind in Kind::wanted() {
         let _alone = alone();
         let cluster = Cluster::start(kind);
         block_on(async {

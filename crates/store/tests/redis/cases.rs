@@ -89,7 +89,7 @@ async fn store(kind: Kind) -> (RedisStore, String, Beside) {
 
 /// Runs a case on each kind of server.
 fn on_each<F: Future<Output = ()>>(case: impl Fn(Kind) -> F) {
-    for kind in Kind::ALL.into_iter().filter(|kind| kind.is_wanted()) {
+    for kind in Kind::wanted() {
         block_on(case(kind));
     }
 }

@@ -87,7 +87,7 @@ async fn used(node: &RedisStore, name: &str, rule: Rule) -> u64 {
 
 #[test]
 fn r08_local_admits_a_share_of_what_was_left_and_brings_it_back_without_a_burst() {
-    for kind in Kind::ALL.into_iter().filter(|kind| kind.is_wanted()) {
+    for kind in Kind::wanted() {
         for algorithm in Algorithm::ALL {
             let server = Server::start(kind, &[]);
             block_on(async {
@@ -124,7 +124,7 @@ fn r08_local_admits_a_share_of_what_was_left_and_brings_it_back_without_a_burst(
 /// Where use leaks away meanwhile, at the server and at each node.
 #[test]
 fn promise_1_a_bucket_that_is_full_all_the_time_keeps_its_bound_through_an_outage() {
-    for kind in Kind::ALL.into_iter().filter(|kind| kind.is_wanted()) {
+    for kind in Kind::wanted() {
         let server = Server::start(kind, &[]);
         block_on(async {
             // One unit a second, 30 at once.
@@ -164,7 +164,7 @@ fn promise_1_a_bucket_that_is_full_all_the_time_keeps_its_bound_through_an_outag
 
 #[test]
 fn what_a_key_owes_is_paid_before_anything_is_decided_about_it() {
-    for kind in Kind::ALL.into_iter().filter(|kind| kind.is_wanted()) {
+    for kind in Kind::wanted() {
         let server = Server::start(kind, &[]);
         block_on(async {
             let rule = rule(Algorithm::TokenBucket, 100, LONG);
@@ -188,7 +188,7 @@ fn what_a_key_owes_is_paid_before_anything_is_decided_about_it() {
 
 #[test]
 fn promise_14_a_request_that_a_closed_policy_refuses_is_not_counted_here() {
-    for kind in Kind::ALL.into_iter().filter(|kind| kind.is_wanted()) {
+    for kind in Kind::wanted() {
         let server = Server::start(kind, &[]);
         block_on(async {
             let rule = rule(Algorithm::FixedWindow, 5, LONG);
@@ -228,7 +228,7 @@ fn promise_14_a_request_that_a_closed_policy_refuses_is_not_counted_here() {
 
 #[test]
 fn what_fits_the_quota_and_no_share_is_not_decided_here() {
-    for kind in Kind::ALL.into_iter().filter(|kind| kind.is_wanted()) {
+    for kind in Kind::wanted() {
         let server = Server::start(kind, &[]);
         block_on(async {
             let rule = rule(Algorithm::TokenBucket, 30, LONG);

@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use proptest::prelude::Rng as _;
 use proptest::test_runner::{RngAlgorithm, TestRng};
-use weir_servers::Kind;
+use weir_servers::{Kind, block_on};
 use weir_store::RedisSettings;
 
 /// Tests of what is decided are given time, on machines that are busy with others.
@@ -50,15 +50,6 @@ fn namespace(kind: Kind) -> (RedisSettings, String) {
 /// Whether a name is that of a counter: the store keeps its secret and its nodes beside them.
 fn is_counter(name: &str) -> bool {
     name.rsplit([':', '}']).next().is_some_and(|key| key.len() == 32)
-}
-
-fn block_on<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .unwrap()
-        .block_on(future)
 }
 
 /// Random numbers from a seed that is printed.

@@ -72,7 +72,7 @@ fn promise_14_a_store_that_forgets_its_nodes_makes_no_share_larger() {
 
 #[test]
 fn two_nodes_of_one_name_are_refused() {
-    for kind in Kind::ALL.into_iter().filter(|kind| kind.is_wanted()) {
+    for kind in Kind::wanted() {
         let settings = settings(&kind.shared().url(), &prefix()).with_node_name("till-3");
         block_on(async {
             let first = node(&settings).await;

@@ -22,7 +22,7 @@ fn ten() -> Rule {
 
 /// Four of ten are used, then the server is made unwell, asked, and made well.
 fn a_server_that_is(what: &str, arguments: &[&str], unwell: fn(&Server), well: fn(&Server)) {
-    for kind in Kind::ALL.into_iter().filter(|kind| kind.is_wanted()) {
+    for kind in Kind::wanted() {
         let server = Server::start(kind, arguments);
         block_on(async {
             let settings = RedisSettings::parse(&server.url()).unwrap().with_deadline(DEADLINE);

@@ -46,7 +46,7 @@ async fn until_it_answers(store: &RedisStore) -> Duration {
 
 #[test]
 fn r07_a_store_that_hangs_is_not_waited_for() {
-    for kind in Kind::ALL.into_iter().filter(|kind| kind.is_wanted()) {
+    for kind in Kind::wanted() {
         let server = Server::start(kind, &[]);
         block_on(async {
             let store = store(&server).await;
@@ -87,7 +87,7 @@ fn r07_a_store_that_hangs_is_not_waited_for() {
 
 #[test]
 fn r07_a_store_that_is_gone_is_refused_at_once_and_counts_again_when_it_is_back() {
-    for kind in Kind::ALL.into_iter().filter(|kind| kind.is_wanted()) {
+    for kind in Kind::wanted() {
         let server = Server::start(kind, &[]);
         block_on(async {
             let store = store(&server).await;
@@ -143,7 +143,7 @@ fn who_gave_up_is_not_charged_later() {
 
 #[test]
 fn a_store_without_memory_keeps_what_it_has_and_counts_again_when_there_is_room() {
-    for kind in Kind::ALL.into_iter().filter(|kind| kind.is_wanted()) {
+    for kind in Kind::wanted() {
         let server = Server::start(kind, &[]);
         block_on(async {
             let store = store(&server).await;

@@ -42,7 +42,7 @@ async fn until_it_answers(store: &RedisStore, name: &str, rule: Rule) -> usize {
 
 #[test]
 fn a_failover_by_sentinel_is_followed() {
-    for kind in Kind::ALL.into_iter().filter(|kind| kind.is_wanted()) {
+    for kind in Kind::wanted() {
         let servers = Sentinels::start(kind);
         let rule = rule(Algorithm::FixedWindow, 10, Span::from_secs(864_000));
         block_on(async {
@@ -66,7 +66,7 @@ fn a_failover_by_sentinel_is_followed() {
 
 #[test]
 fn a_primary_that_was_demoted_counts_nothing_more() {
-    for kind in Kind::ALL.into_iter().filter(|kind| kind.is_wanted()) {
+    for kind in Kind::wanted() {
         let servers = Sentinels::start(kind);
         let rule = rule(Algorithm::TokenBucket, 10, Span::from_secs(864_000));
         block_on(async {
@@ -83,7 +83,7 @@ fn a_primary_that_was_demoted_counts_nothing_more() {
 
 #[test]
 fn a_failover_in_a_cluster_is_followed() {
-    for kind in Kind::ALL.into_iter().filter(|kind| kind.is_wanted()) {
+    for kind in Kind::wanted() {
         let cluster = Cluster::start(kind);
         let rule = rule(Algorithm::FixedWindow, 3, Span::from_secs(864_000));
         let names: Vec<String> = (0..30).map(|i| i.to_string()).collect();
@@ -106,7 +106,7 @@ fn a_failover_in_a_cluster_is_followed() {
 
 #[test]
 fn r04_the_first_use_of_a_script_on_each_node_of_a_cluster() {
-    for kind in Kind::ALL.into_iter().filter(|kind| kind.is_wanted()) {
+    for kind in Kind::wanted() {
         let cluster = Cluster::shared(kind);
         block_on(async {
             let store = store(&cluster.url(), &prefix()).await;
@@ -129,7 +129,7 @@ fn r04_the_first_use_of_a_script_on_each_node_of_a_cluster() {
 /// The slot of a key's tag goes from its primary to another, key by key, and is asked all the while.
 #[test]
 fn a_slot_on_its_way_is_counted_exactly() {
-    for kind in Kind::ALL.into_iter().filter(|kind| kind.is_wanted()) {
+    for kind in Kind::wanted() {
         let cluster = Cluster::start(kind);
         let rule = rule(Algorithm::TokenBucket, 1_000, Span::from_secs(864_000_000));
         block_on(async {
@@ -177,7 +177,7 @@ fn a_slot_on_its_way_is_counted_exactly() {
 
 #[test]
 fn m03_many_at_once_on_limits_in_different_slots() {
-    for kind in Kind::ALL.into_iter().filter(|kind| kind.is_wanted()) {
+    for kind in Kind::wanted() {
         let cluster = Cluster::shared(kind);
         block_on(async {
             let prefix = prefix();
